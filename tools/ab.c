@@ -11,7 +11,8 @@
 const char ag_tool_ab_usage[] =
         "usage: autograph ab [options] -- PROGRAM [ARG...]\n"
         "\n"
-        "Runs PROGRAM without and with the shim in turn and prints medians, spread and ratios, and whether both printed\n"
+        "Runs PROGRAM without and with the shim in turn and prints medians, spread and ratios, and whether both "
+        "printed\n"
         "the same. Exit status: 0 same results, 1 outputs or exit statuses differ, 2 usage, 3 a run died of a signal.\n"
         "\n"
         "  -n N                pairs of runs (default 5)\n"
@@ -26,9 +27,12 @@ const char ag_tool_ab_usage[] =
 static int ag_ab_parse(int argc, char **argv, struct ag_ab *ab)
 {
     static const struct option longs[] = {
-            {"warmup", required_argument, NULL, 'w'}, {"filter", required_argument, NULL, 'f'},
-            {"metric", required_argument, NULL, 'M'}, {"json", required_argument, NULL, 'j'},
-            {"mode", required_argument, NULL, 'm'},   {"set", required_argument, NULL, 'S'},
+            {"warmup", required_argument, NULL, 'w'},
+            {"filter", required_argument, NULL, 'f'},
+            {"metric", required_argument, NULL, 'M'},
+            {"json", required_argument, NULL, 'j'},
+            {"mode", required_argument, NULL, 'm'},
+            {"set", required_argument, NULL, 'S'},
             {NULL, 0, NULL, 0},
     };
     int status = 0, option;
@@ -36,7 +40,8 @@ static int ag_ab_parse(int argc, char **argv, struct ag_ab *ab)
         switch (option) {
         case 'n':
             if (!ag_tool_number(optarg, 1, AG_AB_PAIRS, &ab->pairs))
-                status = ag_tool_fail(AG_TOOL_USAGE, "ab: -n takes a number from 1 to %d, not '%s'", AG_AB_PAIRS, optarg);
+                status = ag_tool_fail(AG_TOOL_USAGE, "ab: -n takes a number from 1 to %d, not '%s'", AG_AB_PAIRS,
+                                      optarg);
             break;
         case 'w':
             if (!ag_tool_number(optarg, 0, AG_AB_PAIRS, &ab->warmup))
@@ -81,7 +86,8 @@ static void ag_ab_compare(struct ag_ab *ab, const struct ag_process_run *run, en
     if (ag_output_same(&ab->reference.out, &run->out, &ab->filter, &difference))
         return;
     ab->verdict[side] = AG_AB_OUTPUT_DIFFERS;
-    fprintf(stderr, "first different line of %s:\n", side == AG_AB_PLAIN ? "two runs without the shim" : "a run with the shim");
+    fprintf(stderr, "first different line of %s:\n",
+            side == AG_AB_PLAIN ? "two runs without the shim" : "a run with the shim");
     ag_output_print(&difference);
 }
 

@@ -11,8 +11,8 @@
 static const struct {
     const char *label, *key;
 } ag_ab_names[AG_AB_QUANTITIES] = {
-        [AG_AB_METRIC] = {"metric", "metric"},      [AG_AB_WALL] = {"wall s", "wall_s"},
-        [AG_AB_USER] = {"user s", "user_s"},        [AG_AB_SYSTEM] = {"system s", "system_s"},
+        [AG_AB_METRIC] = {"metric", "metric"},        [AG_AB_WALL] = {"wall s", "wall_s"},
+        [AG_AB_USER] = {"user s", "user_s"},          [AG_AB_SYSTEM] = {"system s", "system_s"},
         [AG_AB_RSS] = {"max RSS MiB", "max_rss_mib"},
 };
 

@@ -115,8 +115,8 @@ static int ag_json_scalar(struct ag_json_reader *reader, struct ag_json_entry *e
 {
     const char *start = reader->text + reader->at;
     size_t length = 0;
-    while (reader->at + length < reader->length && (isalnum((unsigned char)start[length]) || strchr("+-.", start[length])) &&
-           start[length])
+    while (reader->at + length < reader->length &&
+           (isalnum((unsigned char)start[length]) || strchr("+-.", start[length])) && start[length])
         length++;
     entry->text = strndup(start, length);
     if (!entry->text)

@@ -25,8 +25,9 @@ struct ag_json_object {
     size_t count, capacity;
 };
 
-/* Reads one object at `*at` (white space before it is skipped) and moves `*at` behind it. Returns 1 for an object, 0 when
- * only white space is left, -EINVAL for bad JSON with `*at` at the place, -ENOMEM. Release the object in every case. */
+/* Reads one object at `*at` (white space before it is skipped) and moves `*at` behind it. Returns 1 for an object, 0
+ * when only white space is left, -EINVAL for bad JSON with `*at` at the place, -ENOMEM. Release the object in every
+ * case. */
 int ag_json_read(const char *text, size_t length, size_t *at, struct ag_json_object *object);
 
 /* The entry, or NULL. `group` is "" for the top level. */

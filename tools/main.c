@@ -19,8 +19,7 @@ static const struct ag_tool_command *ag_tool_commands(size_t *count)
                                            ag_tool_verify_usage, ag_tool_verify};
     commands[5] = (struct ag_tool_command){"doctor", "check this machine and environment", ag_tool_doctor_usage,
                                            ag_tool_doctor};
-    commands[6] =
-            (struct ag_tool_command){"trace", "look at a recorded trace", ag_tool_trace_usage, ag_tool_trace};
+    commands[6] = (struct ag_tool_command){"trace", "look at a recorded trace", ag_tool_trace_usage, ag_tool_trace};
     *count = sizeof commands / sizeof commands[0];
     return commands;
 }

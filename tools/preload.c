@@ -35,7 +35,8 @@ int ag_preload_require(char path[PATH_MAX])
     case -EINVAL:
         return ag_tool_fail(AG_TOOL_FAILED, "LD_PRELOAD cannot hold a path with a space or colon: %s", path);
     default:
-        return ag_tool_fail(AG_TOOL_FAILED, AG_PRELOAD_SHIM " is not beside this command nor in ../lib; build or install it");
+        return ag_tool_fail(AG_TOOL_FAILED,
+                            AG_PRELOAD_SHIM " is not beside this command nor in ../lib; build or install it");
     }
 }
 

@@ -17,9 +17,9 @@ int ag_preload_find(char path[PATH_MAX]);
 /* The same with the line on stderr that says what to do; returns 0 or an exit status. */
 int ag_preload_require(char path[PATH_MAX]);
 
-/* `existing` (may be NULL) with `shim` in front; entries that are some libautograph.so already are left out, so that the
- * shim is never loaded twice. With a NULL shim only those entries are removed. The caller frees it; NULL when out of
- * memory. */
+/* `existing` (may be NULL) with `shim` in front; entries that are some libautograph.so already are left out, so that
+ * the shim is never loaded twice. With a NULL shim only those entries are removed. The caller frees it; NULL when out
+ * of memory. */
 char *ag_preload_compose(const char *shim, const char *existing);
 
 #endif

@@ -47,8 +47,8 @@ static double ag_process_now(void)
 }
 
 /* The child between fork and exec. On failure it sends errno through `report`, which exec would have closed. */
-static void __attribute__((noreturn)) ag_process_become(const struct ag_launch *launch, const int streams[2], int report,
-                                                        const struct sigaction old[AG_PROCESS_SIGNALS])
+static void __attribute__((noreturn)) ag_process_become(const struct ag_launch *launch, const int streams[2],
+                                                        int report, const struct sigaction old[AG_PROCESS_SIGNALS])
 {
     for (size_t i = 0; i < AG_PROCESS_SIGNALS; i++)
         sigaction(ag_process_signals[i].signal, &old[i], NULL);
@@ -78,8 +78,7 @@ static int ag_process_read(int file, struct ag_process_text *text)
     if (!text->bytes)
         return -ENOMEM;
     while (text->length < (size_t)info.st_size) {
-        ssize_t got = pread(file, text->bytes + text->length, (size_t)info.st_size - text->length,
-                            (off_t)text->length);
+        ssize_t got = pread(file, text->bytes + text->length, (size_t)info.st_size - text->length, (off_t)text->length);
         if (got <= 0)
             break;
         text->length += (size_t)got;

@@ -1,7 +1,7 @@
 /* Runs one program to its end and says what it cost and what it printed.
  *
- * Output is captured in memory files, never through pipes: nobody has to read along, so the measured program never waits
- * for the measuring one. One run at a time, one thread. */
+ * Output is captured in memory files, never through pipes: nobody has to read along, so the measured program never
+ * waits for the measuring one. One run at a time, one thread. */
 #ifndef AG_PROCESS_H
 #define AG_PROCESS_H
 

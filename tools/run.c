@@ -10,10 +10,11 @@
 const char ag_tool_run_usage[] =
         "usage: autograph run [options] -- PROGRAM [ARG...]\n"
         "\n"
-        "Runs PROGRAM with the shim preloaded. The exit status is the program's; 126 or 127 when it cannot be started.\n"
+        "Runs PROGRAM with the shim preloaded. The exit status is the program's; 126 or 127 when it cannot be "
+        "started.\n"
         "\n"
         "  --mode MODE         replay (default), observe, verify or off\n"
-        "  --stats PATH        write statistics at exit; - for stderr, %p in PATH stands for the process id\n"
+        "  --stats PATH        write statistics at exit; - is standard output, %p in PATH the process id\n"
         "  --trace PATH        write a binary trace of every operation\n"
         "  --log LEVEL         error, warn, info or debug\n"
         "  --set NAME=VALUE    set AUTOGRAPH_NAME; may be repeated\n";
@@ -30,9 +31,9 @@ static int ag_run_log(struct ag_launch *launch, const char *level)
 static int ag_run_parse(int argc, char **argv, struct ag_launch *launch)
 {
     static const struct option longs[] = {
-            {"mode", required_argument, NULL, 'm'}, {"stats", required_argument, NULL, 's'},
+            {"mode", required_argument, NULL, 'm'},  {"stats", required_argument, NULL, 's'},
             {"trace", required_argument, NULL, 't'}, {"log", required_argument, NULL, 'l'},
-            {"set", required_argument, NULL, 'S'},  {NULL, 0, NULL, 0},
+            {"set", required_argument, NULL, 'S'},   {NULL, 0, NULL, 0},
     };
     int status = 0, option;
     while (!status && (option = ag_tool_getopt(argc, argv, "", longs)) != -1) {

@@ -1,7 +1,7 @@
 /* What the parts of the command `autograph` share: exit statuses, error lines, the command table.
  *
- * Knows nothing of CUDA and links nothing but libc: the command must start on a machine where the driver is broken, since
- * that is when somebody asks it what is wrong. One thread; nothing here is called from a signal handler.
+ * Knows nothing of CUDA and links nothing but libc: the command must start on a machine where the driver is broken,
+ * since that is when somebody asks it what is wrong. One thread; nothing here is called from a signal handler.
  */
 #ifndef AG_TOOL_H
 #define AG_TOOL_H
@@ -14,7 +14,7 @@ enum ag_tool_status {
     AG_TOOL_OK = 0,
     AG_TOOL_DIFFERENT = 1, /* outputs or exit statuses differ, a check failed */
     AG_TOOL_USAGE = 2,
-    AG_TOOL_SIGNAL = 3, /* a measured run died of a signal */
+    AG_TOOL_SIGNAL = 3,           /* a measured run died of a signal */
     AG_TOOL_FAILED = 125,         /* the command itself could not do its work, as in env(1) */
     AG_TOOL_NOT_EXECUTABLE = 126, /* as a shell says it */
     AG_TOOL_NOT_FOUND = 127,
