@@ -50,3 +50,13 @@ GROUPS = [
           "ms/step", 1.2, 90, extra=2, module="torch"),
     Group("compile", "compiled", "torch_rows.py", "ms_per_iteration", "ms/step", 1.2, 150, extra=2, module="torch"),
 ]
+GROUPS[3:3] = [
+    Group("libraries", "cg stencil fft gemm_bound", "libraries", "us_per_iteration", "us/step", 0.4, 40),
+    Group("short", "constant_short", "loops", "wall_ms", "ms/process", 0.0, 30, marks=ALL[:2], wall=True,
+          options=["--iterations", "50", "--no-check"]),
+]
+GROUPS += [
+    Group("jax", "jax_mlp jax_small_ops", "jax_rows.py", "ms_per_iteration", "ms/step", 0.8, 90, extra=2,
+          marks=("eager", "shim", "floor"), module="jax"),
+    Group("cupy", "cupy_ufuncs cupy_raw", "cupy_rows.py", "ms_per_iteration", "ms/step", 0.8, 60, extra=2, module="cupy"),
+]

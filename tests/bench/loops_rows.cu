@@ -232,6 +232,7 @@ static void storm(struct bench *b, long i)
 
 const struct row rows[] = {
         {"constant", "100 launches, same arguments", 100, HAND_REPLAY, 1, false, constant},
+        {"constant_short", "the same, for a program that ends soon", 100, HAND_REPLAY, 1, false, constant},
         {"constant_null", "the same on the NULL stream", 100, HAND_REPLAY, 1, false, constant_null},
         {"constant_mixed", "10 different kernels, same arguments", 100, HAND_REPLAY, 1, false, constant_mixed},
         {"changing", "every argument changes", 100, HAND_PATCH, 1, false, changing},

@@ -1,0 +1,341 @@
+/* Order and progress: what a program may see, when, and through which door, while its launches may be held. */
+#include "gpu.h"
+#include <algorithm>
+#include <atomic>
+#include <thread>
+
+__global__ static void hand_over(volatile int *cell)
+{
+    *cell = 1;
+    __threadfence_system();
+    for (long k = 0; k < 10000000 && *cell == 1; k++)
+        __nanosleep(100);
+    *cell = *cell == 2 ? 3 : -1;
+    __threadfence_system();
+}
+
+static bool host_waits(volatile int *cell, int value)
+{
+    double begin = now();
+    while (*cell != value)
+        if (now() - begin > 5)
+            return false;
+    return true;
+}
+
+/* Host and kernel take turns with one number in memory that both see; no CUDA call between the turns. */
+static int take_turns(volatile int *host, int *device)
+{
+    std::vector<double> times;
+    for (int round = 0; round < 500; round++) {
+        double begin = now();
+        *host = 0;
+        __sync_synchronize();
+        hand_over<<<1, 1>>>(device);
+        if (!host_waits(host, 1)) {
+            printf("round %d: the kernel did not start\n", round);
+            return 1;
+        }
+        *host = 2;
+        if (!host_waits(host, 3)) {
+            printf("round %d: the kernel did not answer\n", round);
+            return 1;
+        }
+        times.push_back(now() - begin);
+    }
+    OK(cudaDeviceSynchronize());
+    std::sort(times.begin(), times.end());
+    printf("~ turn_us %.1f 2.0\n", times[250] * 1e6);
+    printf("500 rounds\n");
+    return 0;
+}
+
+static int mapped_turns(void)
+{
+    int *device;
+    volatile int *host = mapped_zeros<int>(1, &device);
+    return take_turns(host, device);
+}
+
+static int managed_turns(void)
+{
+    int *cell, concurrent;
+    OK(cudaDeviceGetAttribute(&concurrent, cudaDevAttrConcurrentManagedAccess, 0));
+    if (!concurrent)
+        return SKIP;
+    OK(cudaMallocManaged(&cell, sizeof *cell));
+    return take_turns(cell, cell);
+}
+
+__global__ static void count_up(int *cell)
+{
+    ++*cell;
+    __threadfence_system();
+}
+
+/* Work that nobody waits for must still run, soon after the last call. */
+static int no_synchronise(void)
+{
+    int *device, late = 0;
+    volatile int *host = mapped_zeros<int>(1, &device);
+    int expected = 0;
+    for (int round = 0; round < 100; round++) {
+        for (int k = 0; k < 7; k++)
+            count_up<<<1, 1>>>(device);
+        expected += 7;
+        usleep(5000);
+        late += *host != expected;
+    }
+    printf("last %d\n", *host);
+    printf("# late rounds %d\n", late);
+    printf("late %s\n", late <= 2 ? "no" : "yes"); /* a busy machine may delay one */
+    return late > 2;
+}
+
+static int priorities(void)
+{
+    int least, greatest, early = 0;
+    cudaStream_t low, high;
+    cudaEvent_t low_done, high_done;
+    unsigned *state = device_zeros<unsigned>(64);
+    OK(cudaDeviceGetStreamPriorityRange(&least, &greatest));
+    OK(cudaStreamCreateWithPriority(&low, cudaStreamNonBlocking, least));
+    OK(cudaStreamCreateWithPriority(&high, cudaStreamNonBlocking, greatest));
+    OK(cudaEventCreateWithFlags(&low_done, cudaEventDisableTiming));
+    OK(cudaEventCreateWithFlags(&high_done, cudaEventDisableTiming));
+    int processors;
+    OK(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, 0));
+    long long cycles = cycles_of(100);
+    for (int round = 0; round < 30; round++) {
+        for (int k = 0; k < 40; k++)
+            spin<<<processors * 8, 512, 0, low>>>(cycles);
+        OK(cudaEventRecord(low_done, low));
+        train(state, high, 1);
+        OK(cudaEventRecord(high_done, high));
+        OK(cudaEventSynchronize(high_done));
+        early += cudaEventQuery(low_done) == cudaErrorNotReady;
+        OK(cudaDeviceSynchronize());
+    }
+    printf("high before low: %s\n", early >= 28 ? "yes" : "no");
+    print_hash("state", state, 256);
+    return early < 28;
+}
+
+/* Events inside a repeating sequence still tell its time. */
+static int timing(void)
+{
+    cudaEvent_t e[3], never, untimed;
+    long long cycles = cycles_of(100);
+    int wrong = 0, order = 0;
+    float a, b, c;
+    for (cudaEvent_t &x : e)
+        OK(cudaEventCreate(&x));
+    OK(cudaEventCreate(&never));
+    OK(cudaEventCreateWithFlags(&untimed, cudaEventDisableTiming));
+    for (int k = 0; k < 2000; k++)
+        spin<<<1, 32>>>(cycles); /* the clock rises */
+    std::vector<float> first, second;
+    for (int round = 0; round < 200; round++) {
+        OK(cudaEventRecord(e[0]));
+        for (int k = 0; k < 10; k++)
+            spin<<<1, 32>>>(cycles);
+        OK(cudaEventRecord(e[1]));
+        for (int k = 0; k < 3; k++)
+            spin<<<1, 32>>>(cycles);
+        OK(cudaEventRecord(e[2]));
+        OK(cudaEventSynchronize(e[2]));
+        OK(cudaEventElapsedTime(&a, e[0], e[1]));
+        OK(cudaEventElapsedTime(&b, e[1], e[2]));
+        OK(cudaEventElapsedTime(&c, e[0], e[2]));
+        first.push_back(a);
+        second.push_back(b);
+        wrong += a < 0.9f || b < 0.25f; /* never too short */
+        order += c < a || c < b;
+    }
+    std::sort(first.begin(), first.end());
+    std::sort(second.begin(), second.end());
+    printf("~ first_ms %.4f 1.05\n~ second_ms %.4f 1.05\n", first[100], second[100]);
+    printf("wrong %d, out of order %d\n", wrong, order);
+    printf("near the truth: %s\n", first[100] < 1.3f && second[100] < 0.42f ? "yes" : "no");
+    OK(cudaEventRecord(untimed));
+    OK(cudaDeviceSynchronize());
+    CODE(cudaEventElapsedTime(&a, e[0], never));
+    CODE(cudaEventElapsedTime(&a, e[0], untimed));
+    CODE(cudaEventQuery(never));
+    spin<<<1, 32>>>(cycles_of(20000));
+    OK(cudaEventRecord(e[1]));
+    CODE(cudaEventQuery(e[1]));
+    CODE(cudaEventElapsedTime(&a, e[0], e[1]));
+    OK(cudaEventRecord(e[1]));
+    OK(cudaEventSynchronize(e[1]));
+    CODE(cudaEventElapsedTime(&a, e[0], e[1]));
+    cudaGetLastError();
+    return wrong || order;
+}
+
+/* A stream is busy right after a launch of a kernel that takes long. */
+static int busy_query(void)
+{
+    cudaStream_t stream;
+    unsigned *state = device_zeros<unsigned>(64);
+    int ready = 0;
+    OK(cudaStreamCreate(&stream));
+    for (int round = 0; round < 50; round++) {
+        train(state, stream, 1);
+        spin<<<1, 1, 0, stream>>>(cycles_of(3000));
+        ready += cudaStreamQuery(stream) != cudaErrorNotReady;
+        OK(cudaStreamSynchronize(stream));
+        ready += cudaStreamQuery(stream) != cudaSuccess;
+    }
+    printf("wrong answers %d\n", ready);
+    return ready != 0;
+}
+
+/* One thread only launches and records, another only asks: it must see every event complete. */
+static int poller(void)
+{
+    cudaEvent_t events[64];
+    cudaStream_t stream;
+    std::atomic<int> recorded{0}, seen{0};
+    unsigned *state = device_zeros<unsigned>(64);
+    OK(cudaStreamCreate(&stream));
+    for (cudaEvent_t &e : events)
+        OK(cudaEventCreateWithFlags(&e, cudaEventDisableTiming));
+    std::thread asks([&] {
+        double begin = now();
+        while (seen < 3000 && now() - begin < 20)
+            if (seen < recorded && cudaEventQuery(events[seen % 64]) == cudaSuccess)
+                seen++;
+    });
+    for (int k = 0; k < 3000; k++) {
+        train(state, stream, 1);
+        while (recorded - seen >= 60)
+            ;
+        OK(cudaEventRecord(events[k % 64], stream));
+        recorded++;
+    }
+    asks.join();
+    printf("seen %d\n", seen.load());
+    print_hash("state", state, 256);
+    return seen != 3000;
+}
+
+/* Trained launches behind a kernel that waits for the host. */
+static int behind_blocking(void)
+{
+    int *device;
+    volatile int *flag = mapped_zeros<int>(1, &device);
+    unsigned *state = device_zeros<unsigned>(64);
+    cudaStream_t stream;
+    OK(cudaStreamCreate(&stream));
+    train(state, stream, 100);
+    for (int round = 0; round < 20; round++) {
+        OK(cudaStreamSynchronize(stream));
+        *flag = 0;
+        wait_for<<<1, 1, 0, stream>>>(device);
+        for (unsigned k = 0; k < 50; k++)
+            step<<<1, 64, 0, stream>>>(state, k % 20 + (unsigned)(round % 3));
+        *flag = 1;
+    }
+    print_hash("state", state, 256);
+    return 0;
+}
+
+/* More launches than the driver's queue holds, behind a kernel that another thread lets go without a CUDA call. */
+static int full_queue(void)
+{
+    int *device;
+    volatile int *flag = mapped_zeros<int>(1, &device);
+    unsigned *state = device_zeros<unsigned>(64);
+    cudaStream_t stream;
+    OK(cudaStreamCreate(&stream));
+    train(state, stream, 100);
+    OK(cudaStreamSynchronize(stream));
+    for (int round = 0; round < 3; round++) {
+        *flag = 0;
+        wait_for<<<1, 1, 0, stream>>>(device);
+        std::thread later([&] {
+            usleep(200000);
+            *flag = 1;
+        });
+        train(state, stream, 250);
+        later.join();
+        OK(cudaStreamSynchronize(stream));
+    }
+    print_hash("state", state, 256);
+    return 0;
+}
+
+__global__ static void copy_cell(int *to, const int *from)
+{
+    *to = *from + 1;
+}
+
+/* Host functions see what was launched before them and are seen by what is launched after. */
+static int host_functions(void)
+{
+    int *device, wrong = 0;
+    volatile int *host = mapped_zeros<int>(2, &device);
+    cudaStream_t stream;
+    OK(cudaStreamCreate(&stream));
+    for (int k = 0; k < 500; k++) {
+        copy_cell<<<1, 1, 0, stream>>>(device + 1, device);
+        OK(cudaLaunchHostFunc(stream, [](void *cells) { ((volatile int *)cells)[0] = ((volatile int *)cells)[1] * 3 % 1000; },
+                              (void *)host));
+    }
+    OK(cudaStreamSynchronize(stream));
+    int expected = 0;
+    for (int k = 0; k < 500; k++)
+        expected = (expected + 1) * 3 % 1000;
+    wrong = host[0] != expected;
+    printf("cell %d\n", host[0]);
+    return wrong;
+}
+
+/* Pageable memory may change as soon as the copy from it has returned. */
+static int pageable(void)
+{
+    unsigned *state = device_zeros<unsigned>(64), *input = device_zeros<unsigned>(64), host[64], back[64], sum = 0;
+    for (unsigned k = 0; k < 500; k++) {
+        for (unsigned &h : host)
+            h = k;
+        OK(cudaMemcpyAsync(input, host, sizeof host, cudaMemcpyHostToDevice));
+        memset(host, 0xff, sizeof host);
+        train(input, 0, 1);
+        OK(cudaMemcpyAsync(state, input, 256, cudaMemcpyDeviceToDevice));
+        train(state, 0, 1);
+        OK(cudaMemcpy(back, state, sizeof back, cudaMemcpyDeviceToHost));
+        sum = sum * 31 + back[k % 64];
+    }
+    printf("sum %u\n", sum);
+    return 0;
+}
+
+/* The NULL stream waits for blocking streams and they for it, launch by launch. */
+static int null_stream(void)
+{
+    unsigned *state = device_zeros<unsigned>(64);
+    cudaStream_t a, b;
+    OK(cudaStreamCreate(&a));
+    OK(cudaStreamCreate(&b));
+    for (unsigned k = 0; k < 6000; k++)
+        step<<<1, 64, 0, k % 4 == 1 ? a : k % 4 == 3 ? b : 0>>>(state, k % 24);
+    print_hash("state", state, 256);
+    return 0;
+}
+
+static const struct test tests[] = {
+        {"mapped_turns", mapped_turns},
+        {"managed_turns", managed_turns},
+        {"no_synchronise", no_synchronise},
+        {"priorities", priorities},
+        {"timing", timing},
+        {"busy_query", busy_query},
+        {"poller", poller},
+        {"behind_blocking", behind_blocking},
+        {"full_queue", full_queue},
+        {"host_functions", host_functions},
+        {"pageable", pageable},
+        {"null_stream", null_stream},
+};
+TESTS_MAIN(tests)
