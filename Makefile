@@ -36,24 +36,63 @@ CLEAN := $(B)
 include analysis/module.mk
 include $(wildcard shim/module.mk tools/module.mk samples/module.mk tests/*/module.mk)
 
-.PHONY: all help clean
-all: prerequisites $(ALL)
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+PARALLEL = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(JOBS))
+SETUP = AUTOGRAPH_SETUP=1 tests/lib/prerequisites
+BATS := $(wildcard tests/bats/*.bats)
+# What the suites know about the build.
+TEST_ENV = AUTOGRAPH_BUILD='$(abspath $(B))' AUTOGRAPH_SAN='$(SAN)'
 
-.PHONY: prerequisites
+.PHONY: all help clean prerequisites test test-run demo check install uninstall
+all: prerequisites $(B)/table-checked $(ALL) ## everything that is shipped, and the samples and the simulated driver
+
 prerequisites:
 	@tests/lib/prerequisites build
 
-$(B)/%.o: %.c
+# A toolkit that is newer than the hook table is worth a warning, not a failed build.
+$(B)/table-checked: $(wildcard shim/hook/table.def) $(CUDA_INC)/cuda.h tests/lib/check-table
+	@mkdir -p $(@D)
+	@if command -v python3 >/dev/null; then tests/lib/check-table --warn; fi
+	@touch $@
+
+$(B)/%.o: %.c | prerequisites
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_ALL) $(CPPFLAGS_$(firstword $(subst /, ,$<))) -I. -MMD -MP -c -o $@ $<
 
-$(B)/%.o: %.S
+$(B)/%.o: %.S | prerequisites
 	$(call say,AS,$<)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_ALL) $(CPPFLAGS_$(firstword $(subst /, ,$<))) -I. -MMD -MP -c -o $@ $<
 
-clean:
+# Set-up comes first and in a make of its own: what it installs changes what the rest finds.
+test: ## set-up and every test that needs no GPU (T=text: only suites with it in their path)
+	@$(SETUP) test
+	@$(MAKE) --no-print-directory $(PARALLEL) test-run
+
+test-run: all $(UNIT_TESTS) $(SIM_TESTS)
+	@$(TEST_ENV) tests/lib/run-suite -j $(JOBS) --match '$(T)' $(UNIT_TESTS) $(SIM_TESTS) $(BATS)
+
+demo: ## set-up, build, and a launch-bound program without and with the shim
+	@$(SETUP) build
+	@$(MAKE) --no-print-directory $(PARALLEL) all
+	@tests/lib/demo $(B)
+
+check: all ## format, lint, layers, tables and docs in step
+	@tests/lib/check $(B)
+
+LIBDIR = $(DESTDIR)$(PREFIX)/lib/autograph
+BINDIR = $(DESTDIR)$(PREFIX)/bin
+install: all ## the command and both libraries below PREFIX (default /usr/local)
+	$(Q)install -d $(BINDIR) $(LIBDIR)
+	$(Q)install -m 755 $(B)/autograph $(BINDIR)/
+	$(Q)install -m 755 $(B)/libautograph.so $(B)/libautograph_cuda.so $(LIBDIR)/
+
+uninstall: ## what install put there
+	$(Q)rm -f $(BINDIR)/autograph $(LIBDIR)/libautograph.so $(LIBDIR)/libautograph_cuda.so
+	$(Q)rmdir $(LIBDIR) 2>/dev/null || true
+
+clean: ## the build folder
 	$(Q)rm -rf $(CLEAN)
 
 -include $(shell find $(B) -name '*.d' 2>/dev/null)

@@ -97,7 +97,7 @@ static void ag_ab_json(const struct ag_ab *ab, FILE *out)
             fputc(',', out);
         ag_json_print_string(out, ab->launch.argv[i]);
     }
-    fprintf(out, "],\"pairs\":%ld,\"metric\":", ab->pairs);
+    fprintf(out, "],\"pairs\":%ld,\"compared_by\":", ab->pairs);
     ag_json_print_string(out, ab->metric >= 0 ? ab->metric_text : "wall_s");
     for (enum ag_ab_quantity q = ag_ab_main_quantity(ab); q < AG_AB_QUANTITIES; q++) {
         struct ag_ab_ratios ratios = ag_ab_ratios(ab, q);

@@ -105,7 +105,7 @@ static void ag_output_print_side(const char *name, size_t line, const char *text
 void ag_output_print(const struct ag_output_difference *difference)
 {
     ag_output_print_side("plain", difference->line, difference->left, difference->left_length);
-    ag_output_print_side("other", difference->line, difference->right, difference->right_length);
+    ag_output_print_side("shim", difference->line, difference->right, difference->right_length);
 }
 
 bool ag_output_metric(const struct ag_process_text *text, const regex_t *expression, double *value)

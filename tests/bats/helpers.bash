@@ -1,0 +1,105 @@
+# Common to the Bats suites. Needs AUTOGRAPH_BUILD (make sets it; else the default build folder).
+# shellcheck shell=bash
+# shellcheck disable=SC2034  # the suites use these names
+
+bats_require_minimum_version 1.5.0
+
+build=${AUTOGRAPH_BUILD:-$(cd "$BATS_TEST_DIRNAME/../.." && pwd)/build}
+autograph=$build/autograph
+shim=$build/libautograph.so
+simulator=$build/sim
+samples=$build/samples
+schedules=(lazy eager random)
+
+# A sanitized shim brings its runtime along; programs that are not sanitized themselves load it second.
+case ${AUTOGRAPH_SAN:-} in
+  *address*) export ASAN_OPTIONS=${ASAN_OPTIONS:-verify_asan_link_order=0:detect_leaks=0} ;;
+esac
+
+# Shell variables of the suite's caller must not change what is tested.
+unset LD_PRELOAD CUDA_LAUNCH_BLOCKING CUDA_INJECTION64_PATH
+for name in $(compgen -e AUTOGRAPH_); do
+  case $name in AUTOGRAPH_BUILD | AUTOGRAPH_SAN | AUTOGRAPH_SUITE_TIMEOUT) ;; *) unset "$name" ;; esac
+done
+
+need_shim() {
+  [ -e "$shim" ] || skip 'libautograph.so is not built'
+}
+
+need_simulator() {
+  need_shim
+  [ -e "$simulator/libcuda.so.1" ] || skip 'the simulated driver is not built'
+}
+
+# Programs that are not built with the sanitizer cannot load a sanitized shim in every case.
+need_unsanitized() {
+  [ -z "${AUTOGRAPH_SAN:-}" ] || skip 'not with a sanitizer'
+}
+
+# on_simulator SCHEDULE COMMAND…: runs a command on the simulated driver. SIM_OPTIONS adds settings of the simulator.
+on_simulator() {
+  local schedule=$1
+  shift
+  LD_LIBRARY_PATH="$simulator${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" \
+    AUTOGRAPH_SIM="schedule=$schedule,seed=${SIM_SEED:-1}${SIM_OPTIONS:+,$SIM_OPTIONS}" \
+    timeout -k 5 "${SAMPLE_TIMEOUT:-60}" "$@"
+}
+
+# The same with the shim; its statistics go where statistic() looks.
+on_simulator_shimmed() {
+  local schedule=$1
+  shift
+  AUTOGRAPH_STATS="$BATS_TEST_TMPDIR/stats.json" on_simulator "$schedule" env LD_PRELOAD="$shim" "$@"
+}
+
+# without_times: standard input without the lines that may differ between two runs.
+without_times() {
+  grep -avE 'time_us|seconds|_us=' || true
+}
+
+# same_with_shim SAMPLE ARGS…: output and exit status without and with the shim are the same under every schedule.
+same_with_shim() {
+  local sample=$samples/$1 schedule plain plain_status shimmed shimmed_status
+  shift
+  [ -x "$sample" ] || skip "${sample##*/} is not built"
+  for schedule in "${schedules[@]}"; do
+    plain_status=0 shimmed_status=0
+    plain=$(on_simulator "$schedule" "$sample" "$@" 2>&1) || plain_status=$?
+    shimmed=$(on_simulator_shimmed "$schedule" "$sample" "$@" 2>&1) || shimmed_status=$?
+    if [ "$plain_status" != "$shimmed_status" ]; then
+      echo "schedule $schedule: exit status $plain_status without, $shimmed_status with the shim"
+      printf '%s\n' "$shimmed"
+      return 1
+    fi
+    diff <(printf '%s\n' "$plain" | without_times) <(printf '%s\n' "$shimmed" | without_times) || {
+      echo "schedule $schedule: the output differs"
+      return 1
+    }
+  done
+}
+
+# statistic KEY [FILE]: one number of a statistics file; KEY may be group.name; 0 when it is absent.
+statistic() {
+  python3 -c '
+import json, sys
+value = json.load(open(sys.argv[2]))
+for key in sys.argv[1].split("."):
+    value = value.get(key, 0) if isinstance(value, dict) else 0
+print(value)' "$1" "${2:-$BATS_TEST_TMPDIR/stats.json}"
+}
+
+# holds EXPRESSION: an arithmetic statement about numbers, checked by python3; says it when it is false.
+holds() {
+  python3 -c 'import sys; sys.exit(not eval(sys.argv[1]))' "$1" || {
+    echo "does not hold: $1"
+    return 1
+  }
+}
+
+# lines TEXT COUNT: the text has so many lines.
+lines() {
+  [ "$(printf '%s' "$1" | grep -c '')" = "$2" ] || {
+    printf 'expected %s lines, got:\n%s\n' "$2" "$1"
+    return 1
+  }
+}
