@@ -41,7 +41,7 @@ PARALLEL = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(JOBS))
 SETUP = AUTOGRAPH_SETUP=1 tests/lib/prerequisites
 BATS := $(wildcard tests/bats/*.bats)
 # What the suites know about the build.
-TEST_ENV = AUTOGRAPH_BUILD='$(abspath $(B))' AUTOGRAPH_SAN='$(SAN)'
+TEST_ENV = AUTOGRAPH_BUILD='$(abspath $(B))' TEST_SAN='$(SAN)'
 
 .PHONY: all help clean prerequisites test test-run demo check install uninstall
 all: prerequisites $(B)/table-checked $(ALL) ## everything that is shipped, and the samples and the simulated driver

@@ -12,14 +12,14 @@ samples=$build/samples
 schedules=(lazy eager random)
 
 # A sanitized shim brings its runtime along; programs that are not sanitized themselves load it second.
-case ${AUTOGRAPH_SAN:-} in
+case ${TEST_SAN:-} in
   *address*) export ASAN_OPTIONS=${ASAN_OPTIONS:-verify_asan_link_order=0:detect_leaks=0} ;;
 esac
 
 # Shell variables of the suite's caller must not change what is tested.
 unset LD_PRELOAD CUDA_LAUNCH_BLOCKING CUDA_INJECTION64_PATH
 for name in $(compgen -e AUTOGRAPH_); do
-  case $name in AUTOGRAPH_BUILD | AUTOGRAPH_SAN | AUTOGRAPH_SUITE_TIMEOUT) ;; *) unset "$name" ;; esac
+  [ "$name" = AUTOGRAPH_BUILD ] || unset "$name"
 done
 
 need_shim() {
@@ -33,7 +33,7 @@ need_simulator() {
 
 # Programs that are not built with the sanitizer cannot load a sanitized shim in every case.
 need_unsanitized() {
-  [ -z "${AUTOGRAPH_SAN:-}" ] || skip 'not with a sanitizer'
+  [ -z "${TEST_SAN:-}" ] || skip 'not with a sanitizer'
 }
 
 # on_simulator SCHEDULE COMMAND…: runs a command on the simulated driver. SIM_OPTIONS adds settings of the simulator.
@@ -45,11 +45,11 @@ on_simulator() {
     timeout -k 5 "${SAMPLE_TIMEOUT:-60}" "$@"
 }
 
-# The same with the shim; its statistics go where statistic() looks.
+# The same with the shim; its statistics go where statistic() looks, or to $AUTOGRAPH_STATS.
 on_simulator_shimmed() {
   local schedule=$1
   shift
-  AUTOGRAPH_STATS="$BATS_TEST_TMPDIR/stats.json" on_simulator "$schedule" env LD_PRELOAD="$shim" "$@"
+  AUTOGRAPH_STATS=${AUTOGRAPH_STATS-$BATS_TEST_TMPDIR/stats.json} on_simulator "$schedule" env LD_PRELOAD="$shim" "$@"
 }
 
 # without_times: standard input without the lines that may differ between two runs.

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # The command, with a toy in the shim's place: needs no CUDA, and sees what the command hands to the shim.
 
+# shellcheck disable=SC2154  # names from helpers.bash
 load helpers
 
 setup_file() {
@@ -92,12 +93,10 @@ fails() {
   wait "$child" || status=$?
   [ "$status" = 9 ]
   [ "$(cat "$BATS_TEST_TMPDIR/out")" = got ]
-  # shellcheck disable=SC2016
   run -137 autograph run -- sh -c 'kill -KILL $$'
 }
 
 @test "run: composes LD_PRELOAD, ours first, others kept, never twice" {
-  # shellcheck disable=SC2016
   local show=(sh -c 'echo "$LD_PRELOAD"')
   run -0 autograph run -- "${show[@]}"
   [ "$output" = "$toy" ]
@@ -154,7 +153,6 @@ PYTHON
 }
 
 @test "ab: plain and shimmed runs alternate and turn their order round" {
-  # shellcheck disable=SC2016
   run -0 autograph ab -n 2 --warmup 1 -- sh -c 'echo "${LD_PRELOAD:-plain}" >>"$0"' "$BATS_TEST_TMPDIR/order"
   [ "$(sed 's|.*/||; s|libautograph.so|shim|' "$BATS_TEST_TMPDIR/order" | paste -sd ' ')" = 'plain shim shim plain plain shim' ]
 }
@@ -169,10 +167,8 @@ PYTHON
   [[ $output == *'output with the shim differs'* ]]
   [[ $output == *'shim   line 1: took 5 ms'* ]]
   TOY_LINE='took 5 ms' run -0 autograph ab -n 2 --filter '^took' -- echo hello
-  # shellcheck disable=SC2016
   run -1 autograph ab -n 1 -- sh -c 'test -z "$LD_PRELOAD"'
   [[ $output == *'exit status differs: 0 without, 1 with the shim'* ]]
-  # shellcheck disable=SC2016
   run -0 autograph ab -n 3 -- sh -c 'if [ -z "$LD_PRELOAD" ]; then sleep 0.3; else sleep 0.1; fi'
   [[ $output =~ ratio\ of\ medians\ ([0-9.]+) ]]
   holds "2 < ${BASH_REMATCH[1]} < 3.5"
@@ -184,7 +180,6 @@ PYTHON
 }
 
 @test "ab: a metric from the output, and none" {
-  # shellcheck disable=SC2016
   local program=(sh -c 'echo result; if [ -z "$LD_PRELOAD" ]; then echo us=3.0; else echo us=1.5; fi')
   run -0 autograph ab -n 2 --metric 'us=([0-9.]+)' -- "${program[@]}"
   [[ $output == *'ratio of medians 2.000, median ratio of pairs 2.000'* ]]
@@ -194,9 +189,7 @@ PYTHON
 }
 
 @test "ab: a run that dies of a signal is status 3, a program that cannot start 127" {
-  # shellcheck disable=SC2016
   fails 3 'without the shim died of signal 11' autograph ab -n 2 -- sh -c 'kill -SEGV $$'
-  # shellcheck disable=SC2016
   fails 3 'with the shim died of signal 6' autograph ab -n 2 -- sh -c 'test -z "$LD_PRELOAD" || kill -ABRT $$'
   fails 127 'No such file' autograph ab -n 2 -- /nonexistent
 }
@@ -214,7 +207,6 @@ PYTHON
   TOY_LAUNCHES=0 run -0 --separate-stderr autograph profile -- true
   [[ $stderr == *'no process of this run launched anything'* ]]
   fails 125 'cannot write /nonexistent/report' autograph profile --out /nonexistent/report -- true
-  # shellcheck disable=SC2016
   run -137 autograph profile -- sh -c 'kill -KILL $$'
   fails 127 'No such file' autograph profile -- /nonexistent
   [ -z "$(ls "$TMPDIR")" ]
@@ -241,10 +233,8 @@ PYTHON
   TOY_LINE=x run -0 autograph verify --filter x -- echo hello
   TOY_LAUNCHES=0 run -1 autograph verify -- echo hello
   [[ $output == *'nothing was checked'* ]]
-  # shellcheck disable=SC2016
   run -1 autograph verify -- sh -c 'test "$AUTOGRAPH_MODE" != verify'
   [[ $output == *'exit status differs'* ]]
-  # shellcheck disable=SC2016
   fails 3 'died of signal' autograph verify -- sh -c 'kill -SEGV $$'
 }
 

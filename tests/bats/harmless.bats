@@ -1,0 +1,185 @@
+#!/usr/bin/env bats
+# The shim in programs that have nothing to do with CUDA, on machines without a driver, and with wrong settings: nothing
+# changes and nothing is printed, but for one clear line about each wrong setting.
+
+# shellcheck disable=SC2154  # names from helpers.bash
+load helpers
+
+# unchanged COMMAND…: output, errors and status are the same without and with the shim.
+unchanged() {
+  local plain_status=0 shimmed_status=0 dir=$BATS_TEST_TMPDIR
+  "$@" >"$dir/plain.out" 2>"$dir/plain.err" </dev/null || plain_status=$?
+  LD_PRELOAD=$shim "$@" >"$dir/shimmed.out" 2>"$dir/shimmed.err" </dev/null || shimmed_status=$?
+  echo "$*: status $plain_status without, $shimmed_status with the shim"
+  [ "$plain_status" = "$shimmed_status" ] && diff "$dir/plain.out" "$dir/shimmed.out" && diff "$dir/plain.err" "$dir/shimmed.err"
+}
+
+# compiled NAME OPTIONS…: builds a C program from standard input into the test's folder.
+compiled() {
+  local name=$1
+  shift
+  ${CC:-cc} -x c - -o "$BATS_TEST_TMPDIR/$name" "$@" -ldl -pthread
+}
+
+@test "shells, compilers, interpreters: unchanged" {
+  need_shim
+  need_unsanitized
+  unchanged true
+  unchanged false
+  unchanged python3 -c 'print(1)'
+  unchanged python3 -c 'import threading, subprocess, ctypes; print(subprocess.run(["echo", "a"]).returncode)'
+  unchanged bash -c 'ls /'
+  unchanged bash -c 'for i in 1 2 3; do (echo $i) | cat; done; exit 5'
+  unchanged bash -c 'kill -SEGV $$'
+  unchanged gcc --version
+  unchanged env -i /bin/true
+  unchanged sh -c 'exec 1>&- 2>&-; exit 3'
+}
+
+@test "a program that neither opens nor closes anything costs less than one millisecond more" {
+  need_shim
+  need_unsanitized
+  "$autograph" ab -n 40 --json "$BATS_TEST_TMPDIR/ab.json" -- true
+  python3 - "$BATS_TEST_TMPDIR/ab.json" <<'PYTHON'
+import json, sys
+wall = json.load(open(sys.argv[1]))["wall_s"]
+more = wall["shim"]["least"] - wall["plain"]["least"]
+print(f"{1e6 * more:.0f} microseconds more")
+sys.exit(more >= 0.001)
+PYTHON
+}
+
+@test "dlopen of other libraries, of missing ones, and dlsym with RTLD_NEXT: unchanged" {
+  need_shim
+  need_unsanitized
+  compiled loader <<'C'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+static void try(const char *name, int flags)
+{
+    void *library = dlopen(name, flags);
+    printf("%s %d: %s\n", name ? name : "(self)", flags, library ? "loaded" : dlerror());
+}
+int main(void)
+{
+    try("libm.so.6", RTLD_NOW);
+    try("libm.so.6", RTLD_LAZY | RTLD_NOLOAD);
+    try(NULL, RTLD_NOW);
+    try("", RTLD_NOW);
+    try("libnothing-here.so.1", RTLD_NOW);
+    try("/nonexistent/libm.so.6", RTLD_NOW | RTLD_GLOBAL);
+    try("libcuda.so.12345", RTLD_NOW);
+    try("xlibcuda.so.1", RTLD_NOW);
+    try("libm.so.6", 0);
+    printf("%d %d\n", dlsym(RTLD_NEXT, "puts") != NULL, dlsym(RTLD_NEXT, "dlopen") != NULL);
+    return dlsym(RTLD_DEFAULT, "surely_not_there") != NULL;
+}
+C
+  unchanged "$BATS_TEST_TMPDIR/loader"
+}
+
+@test "no CUDA driver: the program sees the error that it would have seen" {
+  need_shim
+  need_unsanitized
+  compiled opener <<'C'
+#include <dlfcn.h>
+#include <stdio.h>
+int main(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        void *library = dlopen(argv[i], RTLD_NOW);
+        printf("%s\n", library ? "loaded" : dlerror());
+        library = dlopen(argv[i], RTLD_NOW | RTLD_NOLOAD);
+        printf("%s\n", library ? "loaded" : "not loaded");
+    }
+    return 0;
+}
+C
+  unchanged "$BATS_TEST_TMPDIR/opener" libcuda.so.1 libcuda.so /nonexistent/libcuda.so.1 ./libcuda.so
+  unchanged python3 -c 'import ctypes
+try:
+    ctypes.CDLL("libcuda.so.1")
+except OSError as error:
+    print(error)'
+}
+
+@test "a library found by the caller's RUNPATH is found with the shim too" {
+  need_shim
+  need_unsanitized
+  mkdir "$BATS_TEST_TMPDIR/private"
+  echo 'int here(void) { return 1; }' | compiled private/libprivate.so -shared -fPIC
+  compiled runpath -Wl,-rpath,'$ORIGIN/private' <<'C'
+#include <dlfcn.h>
+#include <stdio.h>
+int main(void)
+{
+    puts(dlopen("libprivate.so", RTLD_NOW) ? "loaded" : dlerror());
+    return 0;
+}
+C
+  unchanged "$BATS_TEST_TMPDIR/runpath"
+  [ "$(cat "$BATS_TEST_TMPDIR/shimmed.out")" = loaded ]
+}
+
+@test "dlsym is not interposed" {
+  need_shim
+  run nm -D --defined-only "$shim"
+  [[ ! $output =~ [[:space:]]dlv?sym(@|$) ]]
+}
+
+@test "another preloaded library keeps working, before and behind the shim" {
+  need_shim
+  need_unsanitized
+  compiled other.so -shared -fPIC <<'C'
+#include <unistd.h>
+static void __attribute__((constructor)) here(void)
+{
+    if (write(1, "other\n", 6) != 6)
+        _exit(1);
+}
+C
+  LD_PRELOAD="$BATS_TEST_TMPDIR/other.so:$shim" run -0 env true
+  [ "${lines[0]}" = other ]
+  LD_PRELOAD="$shim:$BATS_TEST_TMPDIR/other.so" run -0 env true
+  [ "${lines[0]}" = other ]
+}
+
+@test "wrong values and unknown names: one line each, the default, the same result" {
+  need_simulator
+  [ -x "$samples/constant_loop" ] || skip 'constant_loop is not built'
+  local plain setting
+  plain=$(on_simulator eager "$samples/constant_loop")
+  for setting in AUTOGRAPH_MODE=fast AUTOGRAPH_MODE= AUTOGRAPH_HOLD_US=7x AUTOGRAPH_HOLD_US=-1 AUTOGRAPH_CHUNK_MAX=999999999999999999999 \
+    AUTOGRAPH_LOG=loud AUTOGRAPH_MOOD=1 AUTOGRAPH_=1; do
+    export "${setting?}"
+    run -0 --separate-stderr on_simulator_shimmed eager "$samples/constant_loop"
+    unset "${setting%%=*}"
+    echo "$setting: $stderr"
+    [ "$output" = "$plain" ]
+    lines "$stderr" 1
+    [[ $stderr == *"${setting%%=*}"* ]]
+  done
+}
+
+@test "a healthy run prints nothing of its own" {
+  need_simulator
+  [ -x "$samples/constant_loop" ] || skip 'constant_loop is not built'
+  local plain
+  plain=$(on_simulator eager "$samples/constant_loop" 2>&1)
+  AUTOGRAPH_STATS='' run -0 on_simulator_shimmed eager "$samples/constant_loop"
+  [ "$output" = "$plain" ]
+}
+
+@test "statistics that cannot be written: one line, the program unaffected" {
+  need_simulator
+  [ -x "$samples/constant_loop" ] || skip 'constant_loop is not built'
+  local plain path
+  plain=$(on_simulator eager "$samples/constant_loop")
+  for path in /nonexistent/folder/s.json /proc/s.json /dev/full "/$(printf 'x%.0s' {1..5000})"; do
+    AUTOGRAPH_STATS=$path run -0 --separate-stderr on_simulator_shimmed eager "$samples/constant_loop"
+    echo "${path:0:40}: $stderr"
+    [ "$output" = "$plain" ]
+    lines "$stderr" 1
+  done
+}
