@@ -1,4 +1,5 @@
-/* Host floor: what a program would take if its launches cost nothing. For the benchmark alone; results are wrong by design.
+/* Host floor: what a program would take if its launches cost nothing. For the benchmark alone; results are wrong by
+ * design.
  *
  * Preload it. Between floor_skip(1) and floor_skip(0), or after FLOOR_SKIP_AFTER launches, kernel launches, memsets and
  * device-to-device copies return success without reaching the driver. All else goes through.
@@ -126,7 +127,8 @@ SKIPPED(SKIP_BOTH)
 CAPTURES(CAPTURE_BOTH)
 
 REAL(cuGetProcAddress, (const char *symbol, void **pfn, int version, cuuint64_t flags))
-REAL(cuGetProcAddress_v2, (const char *symbol, void **pfn, int version, cuuint64_t flags, CUdriverProcAddressQueryResult *status))
+REAL(cuGetProcAddress_v2,
+     (const char *symbol, void **pfn, int version, cuuint64_t flags, CUdriverProcAddressQueryResult *status))
 
 struct pair {
     const char *name;
@@ -135,7 +137,8 @@ struct pair {
 #define PAIR(name) {#name, (void *)name, NULL},
 #define PAIR_SKIP(name, parameters, arguments) PAIR(name) PAIR(name##_ptsz)
 #define PAIR_CAPTURE(name, change, parameters, arguments) PAIR(name) PAIR(name##_ptsz)
-static struct pair pairs[] = {SKIPPED(PAIR_SKIP) CAPTURES(PAIR_CAPTURE) PAIR(cuGetProcAddress) PAIR(cuGetProcAddress_v2)};
+static struct pair pairs[] = {SKIPPED(PAIR_SKIP) CAPTURES(PAIR_CAPTURE) PAIR(cuGetProcAddress)
+                                      PAIR(cuGetProcAddress_v2)};
 
 /* Swaps by the returned address, so the version and the spelling of stream 0 are right by construction. */
 static void swap(void **pfn)

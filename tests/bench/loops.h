@@ -97,7 +97,8 @@ void patch_node(struct bench *b, void (*kernel)(Parameters...), dim3 grid, dim3 
 }
 
 template <typename... Parameters, typename... Arguments>
-void patch(struct bench *b, void (*kernel)(Parameters...), dim3 grid, dim3 block, size_t shared, const Arguments &...arguments)
+void patch(struct bench *b, void (*kernel)(Parameters...), dim3 grid, dim3 block, size_t shared,
+           const Arguments &...arguments)
 {
     std::tuple<Parameters...> values(arguments...);
     patch_node(b, kernel, grid, block, shared, values, std::index_sequence_for<Parameters...>());
