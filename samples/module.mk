@@ -1,0 +1,30 @@
+# Samples: the smallest programs that show a behaviour, linked against whichever libcuda.so.1 is found at run time.
+CPPFLAGS_samples = $(CUDA_CPPFLAGS)
+
+SAMPLE_NAMES := $(patsubst samples/%.c,%,$(filter-out samples/sample.c samples/kernels.c,$(wildcard samples/*.c)))
+SAMPLES := $(SAMPLE_NAMES:%=$(B)/samples/%)
+SAMPLE_KERNELS := $(B)/samples/kernels.ptx $(B)/samples/kernels.ptx.sim.so
+
+$(SAMPLES): $(B)/samples/%: $(B)/samples/%.o $(B)/samples/sample.o $(SIM_LIB) $(SAMPLE_KERNELS)
+	$(call say,LD,$@)
+	$(Q)$(CC) -o $@ $(filter %.o,$^) $(SIM_LIB) $(LDFLAGS_ALL)
+
+$(B)/samples/kernels.ptx: samples/kernels.ptx
+	@mkdir -p $(@D)
+	$(Q)cp $< $@
+
+$(B)/samples/kernels.ptx.sim.so: $(B)/samples/kernels.o
+	$(call say,LD,$@)
+	$(Q)$(CC) -shared -o $@ $^ $(LDFLAGS_ALL)
+
+ALL += $(SAMPLES) $(SAMPLE_KERNELS)
+
+# The committed PTX lets machines without nvcc run the samples on a GPU. Its version is lowered to the oldest that can
+# express it, so that older drivers load it; ptxas checks that it still can.
+.PHONY: samples-ptx
+samples-ptx: ## refresh samples/kernels.ptx (needs nvcc)
+	$(call say,NVCC,samples/kernels.ptx)
+	$(Q)$(NVCC) -ptx -x cu -arch=compute_75 -I. -o $(B)/kernels.new.ptx samples/kernels.c
+	$(Q)sed -i -e 's/^\.version .*/.version 6.4/' -e '/^\/\/ Compiler Build ID/d' $(B)/kernels.new.ptx
+	$(Q)$(dir $(NVCC))ptxas -arch=sm_75 -o /dev/null $(B)/kernels.new.ptx
+	$(Q)mv $(B)/kernels.new.ptx samples/kernels.ptx

@@ -1,0 +1,135 @@
+/* See config.h. */
+#include "tests/sim/config.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+struct sim_config sim_config = {
+        .schedule = SIM_EAGER,
+        .seed = 1,
+        .idle_ms = 3,
+        .patience = 3,
+        .delay_us = 200,
+        .queue = 1024,
+        .devices = 1,
+        .driver = 13000,
+        .memory_mb = 4096,
+        .deinit = 1,
+};
+
+static const struct {
+    const char *name;
+    unsigned long *value;
+    unsigned long least, most;
+} numbers[] = {
+        {"idle_ms", &sim_config.idle_ms, 1, 60000},           {"patience", &sim_config.patience, 1, 1000000},
+        {"delay_us", &sim_config.delay_us, 1, 100000},        {"queue", &sim_config.queue, 1, 1000000},
+        {"devices", &sim_config.devices, 0, SIM_DEVICES_MAX}, {"driver", &sim_config.driver, 11000, 99990},
+        {"memory_mb", &sim_config.memory_mb, 1, 65536},       {"deinit", &sim_config.deinit, 0, 1},
+};
+
+static bool read_number(const char *text, unsigned long *out)
+{
+    char *end;
+    errno = 0;
+    unsigned long value = strtoul(text, &end, 0);
+    if (errno || end == text || *end)
+        return false;
+    *out = value;
+    return true;
+}
+
+static bool read_text(char *to, size_t size, const char *text)
+{
+    return snprintf(to, size, "%s", text) < (int)size && *text;
+}
+
+static bool read_failures(char *text)
+{
+    char *rest = NULL;
+    for (char *item = strtok_r(text, ";", &rest); item; item = strtok_r(NULL, ";", &rest)) {
+        struct sim_failure *failure = &sim_config.failures[sim_config.n_failures];
+        char *nth = strchr(item, ':');
+        char *code = nth ? strchr(nth + 1, ':') : NULL;
+        unsigned long number;
+        if (sim_config.n_failures == SIM_FAILURES_MAX || !code)
+            return false;
+        *nth++ = *code++ = 0;
+        if (!read_number(nth, &failure->nth) || !read_number(code, &number) ||
+            !read_text(failure->function, sizeof(failure->function), item))
+            return false;
+        failure->code = (CUresult)number;
+        sim_config.n_failures++;
+    }
+    return true;
+}
+
+static bool read_drains(char *text)
+{
+    char *rest = NULL;
+    for (char *item = strtok_r(text, ";", &rest); item; item = strtok_r(NULL, ";", &rest)) {
+        if (sim_config.n_drains == SIM_DRAINS_MAX ||
+            !read_text(sim_config.drains[sim_config.n_drains], sizeof(sim_config.drains[0]), item))
+            return false;
+        sim_config.n_drains++;
+    }
+    return true;
+}
+
+static bool read_setting(const char *name, char *value)
+{
+    unsigned long number;
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        if (strcmp(name, numbers[i].name))
+            continue;
+        if (!read_number(value, &number) || number < numbers[i].least || number > numbers[i].most)
+            return false;
+        *numbers[i].value = number;
+        return true;
+    }
+    if (!strcmp(name, "seed")) {
+        if (!read_number(value, &number))
+            return false;
+        sim_config.seed = number;
+        return true;
+    }
+    if (!strcmp(name, "schedule")) {
+        static const char *const names[] = {[SIM_EAGER] = "eager", [SIM_LAZY] = "lazy", [SIM_RANDOM] = "random"};
+        for (int i = 0; i < 3; i++) {
+            if (!strcmp(value, names[i])) {
+                sim_config.schedule = (enum sim_schedule)i;
+                return true;
+            }
+        }
+        return false;
+    }
+    if (!strcmp(name, "fail"))
+        return read_failures(value);
+    if (!strcmp(name, "drain"))
+        return read_drains(value);
+    if (!strcmp(name, "log"))
+        return read_text(sim_config.log, sizeof(sim_config.log), value);
+    if (!strcmp(name, "report"))
+        return read_text(sim_config.report, sizeof(sim_config.report), value);
+    return false;
+}
+
+void sim_config_load(void)
+{
+    static bool loaded;
+    if (loaded)
+        return;
+    loaded = true;
+    const char *setting = getenv("AUTOGRAPH_SIM");
+    if (!setting)
+        return;
+    char *text = strdup(setting), *rest = NULL;
+    for (char *item = text ? strtok_r(text, ",", &rest) : NULL; item; item = strtok_r(NULL, ",", &rest)) {
+        char *value = strchr(item, '=');
+        if (value)
+            *value++ = 0;
+        if (!value || !read_setting(item, value))
+            fprintf(stderr, "AUTOGRAPH_SIM: cannot use '%s'; see tests/sim/config.h\n", item);
+    }
+    free(text);
+}

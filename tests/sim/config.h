@@ -1,0 +1,50 @@
+/* Settings of the simulated driver, read once from the environment variable AUTOGRAPH_SIM: a comma list of name=value.
+ *
+ *   schedule=eager|lazy|random   when submitted work runs (default eager)
+ *   seed=N                       of the random schedule
+ *   idle_ms=N                    lazy: work starts after so long without a driver call (default 3)
+ *   patience=N                   lazy: the N-th not-ready answer of a query starts the work (default 3)
+ *   delay_us=N                   random: longest delay before an op (default 200)
+ *   queue=N                      ops a stream holds before enqueueing waits (default 1024)
+ *   devices=N                    default 1
+ *   driver=N                     what cuDriverGetVersion answers (default 13000)
+ *   memory_mb=N                  device memory (default 4096)
+ *   fail=FUNCTION:NTH:CODE[;..]  the NTH call of FUNCTION returns CODE and does nothing
+ *   drain=FUNCTION[;..]          these calls first wait for the context's work, as set-up calls of a real driver may
+ *   log=PATH                     one line a call and one an executed op (- is stderr, %p the process id)
+ *   report=PATH                  counters and virtual clock as one JSON line at exit (- is stdout, %p the process id)
+ *   deinit=0                     calls in exit handlers still work
+ *
+ * An unknown name or a bad value is reported on stderr and ignored.
+ */
+#ifndef SIM_CONFIG_H
+#define SIM_CONFIG_H
+
+#include "tests/sim/core.h"
+
+enum sim_schedule { SIM_EAGER, SIM_LAZY, SIM_RANDOM };
+
+struct sim_failure {
+    char function[64];
+    unsigned long nth;
+    CUresult code;
+};
+
+#define SIM_FAILURES_MAX 16
+#define SIM_DRAINS_MAX 16
+
+struct sim_config {
+    enum sim_schedule schedule;
+    uint64_t seed;
+    unsigned long idle_ms, patience, delay_us, queue, devices, driver, memory_mb, deinit;
+    struct sim_failure failures[SIM_FAILURES_MAX];
+    size_t n_failures;
+    char drains[SIM_DRAINS_MAX][64];
+    size_t n_drains;
+    char log[512], report[512];
+};
+extern struct sim_config sim_config;
+
+void sim_config_load(void); /* reads the environment once; later calls do nothing */
+
+#endif

@@ -1,0 +1,152 @@
+/* The exported functions: every one of the hook table, each with the checks that all calls share.
+ *
+ * A call: refused in a forked child, after shutdown and inside host functions; takes the lock; is counted, charged and
+ * logged; may be failed on request; meets the sticky error of a poisoned context; then runs its implementation.
+ */
+#include "tests/sim/config.h"
+#include "tests/sim/report.h"
+#include "tests/sim/state.h"
+
+#include <unistd.h>
+
+#define SIM_EXPORT __attribute__((visibility("default")))
+
+__thread struct sim_thread sim_self;
+pthread_mutex_t sim_lock = PTHREAD_MUTEX_INITIALIZER;
+struct sim_state sim_state;
+unsigned long sim_calls[SIM_FN_COUNT];
+
+struct sim_call {
+    enum sim_fn fn;
+    uint64_t order;
+    bool locked, outer_ptsz;
+};
+
+/* What a call may do although the driver is not initialised or its context is poisoned. */
+enum rule { NEEDS_ALL, ALWAYS, POISON_OK };
+
+static const unsigned char rules[SIM_FN_COUNT] = {
+        [SIM_FN_cuInit] = ALWAYS,
+        [SIM_FN_cuDriverGetVersion] = ALWAYS,
+        [SIM_FN_cuGetProcAddress] = ALWAYS,
+        [SIM_FN_cuGetProcAddress_v2] = ALWAYS,
+        [SIM_FN_cuGetErrorName] = ALWAYS,
+        [SIM_FN_cuGetErrorString] = ALWAYS,
+        [SIM_FN_cuGetExportTable] = ALWAYS,
+        [SIM_FN_cuCtxDestroy] = POISON_OK,
+        [SIM_FN_cuCtxDestroy_v2] = POISON_OK,
+        [SIM_FN_cuCtxPopCurrent_v2] = POISON_OK,
+        [SIM_FN_cuCtxPushCurrent_v2] = POISON_OK,
+        [SIM_FN_cuCtxSetCurrent] = POISON_OK,
+        [SIM_FN_cuCtxGetCurrent] = POISON_OK,
+        [SIM_FN_cuCtxGetDevice] = POISON_OK,
+        [SIM_FN_cuCtxCreate_v2] = POISON_OK,
+        [SIM_FN_cuCtxCreate_v3] = POISON_OK,
+        [SIM_FN_cuDeviceGet] = POISON_OK,
+        [SIM_FN_cuDeviceGetCount] = POISON_OK,
+        [SIM_FN_cuDeviceGetAttribute] = POISON_OK,
+        [SIM_FN_cuDevicePrimaryCtxGetState] = POISON_OK,
+        [SIM_FN_cuDevicePrimaryCtxRelease_v2] = POISON_OK,
+        [SIM_FN_cuDevicePrimaryCtxReset_v2] = POISON_OK,
+        [SIM_FN_cuDevicePrimaryCtxRetain] = POISON_OK,
+};
+
+static bool same_name(const char *wanted, enum sim_fn fn)
+{
+    return !strcmp(wanted, sim_fn_table[fn].symbol) || !strcmp(wanted, sim_fn_table[fn].api);
+}
+
+/* Failures count calls of all versions of a function together when its plain name was given. */
+static CUresult requested_failure(enum sim_fn fn)
+{
+    static unsigned long seen[SIM_FAILURES_MAX];
+    CUresult code = CUDA_SUCCESS;
+    for (size_t i = 0; i < sim_config.n_failures; i++)
+        if (same_name(sim_config.failures[i].function, fn) && ++seen[i] == sim_config.failures[i].nth)
+            code = sim_config.failures[i].code;
+    return code;
+}
+
+static void requested_drain(enum sim_fn fn)
+{
+    struct sim_ctx *ctx = sim_ctx_peek();
+    for (size_t i = 0; ctx && i < sim_config.n_drains; i++)
+        if (same_name(sim_config.drains[i], fn))
+            sim_ctx_drain(ctx);
+}
+
+static CUresult enter(struct sim_call *call)
+{
+    static int threads;
+    pid_t pid = __atomic_load_n(&sim_state.pid, __ATOMIC_ACQUIRE);
+    /* The lock's state is unknown in a forked child, so this test comes before it. */
+    if (pid && pid != getpid() && rules[call->fn] != ALWAYS)
+        return CUDA_ERROR_NOT_INITIALIZED;
+    if (pid && pid != getpid())
+        return call->fn == SIM_FN_cuInit ? CUDA_ERROR_NOT_INITIALIZED : CUDA_SUCCESS;
+    if (sim_self.in_callback && rules[call->fn] != ALWAYS)
+        return CUDA_ERROR_NOT_PERMITTED;
+    pthread_mutex_lock(&sim_lock);
+    call->locked = true;
+    sim_config_load();
+    if (!sim_self.number)
+        sim_self.number = ++threads;
+    call->outer_ptsz = sim_self.ptsz;
+    sim_self.ptsz = sim_fn_table[call->fn].variant != SIM_LEGACY;
+    sim_self.detail[0] = 0;
+    sim_self.stream = AG_NO_STREAM;
+    call->order = sim_log_order();
+    sim_calls[call->fn]++;
+    sim_cost_call(call->fn);
+    sim_sched_touch();
+    CUresult code = requested_failure(call->fn);
+    if (code)
+        return code;
+    if (rules[call->fn] == ALWAYS)
+        return CUDA_SUCCESS;
+    if (sim_state.shut_down)
+        return CUDA_ERROR_DEINITIALIZED;
+    if (!sim_state.initialized)
+        return CUDA_ERROR_NOT_INITIALIZED;
+    if (rules[call->fn] == NEEDS_ALL) {
+        struct sim_ctx *ctx = sim_ctx_peek();
+        if (ctx && ctx->sticky)
+            return ctx->sticky;
+        if (sim_config.n_drains)
+            requested_drain(call->fn);
+    }
+    return CUDA_SUCCESS;
+}
+
+/* A wait inside the call may have met the fault: the call then reports it. */
+static CUresult leave(struct sim_call *call, CUresult result)
+{
+    if (!call->locked)
+        return result;
+    struct sim_ctx *ctx = sim_ctx_peek();
+    if (!result && rules[call->fn] == NEEDS_ALL && ctx && ctx->sticky)
+        result = ctx->sticky;
+    if (sim_log_on())
+        sim_log_call(call->order, call->fn, sim_self.stream, result);
+    sim_self.ptsz = call->outer_ptsz;
+    pthread_mutex_unlock(&sim_lock);
+    return result;
+}
+
+#define AG_HOOK(impl, symbol, api, since, variant, class, scope, blocking, stream_arg, type, params, args, reason)     \
+    SIM_EXPORT CUresult CUDAAPI symbol params                                                                          \
+    {                                                                                                                  \
+        struct sim_call sim_call_ = {.fn = SIM_FN_##symbol};                                                           \
+        CUresult sim_result_ = enter(&sim_call_);                                                                      \
+        if (!sim_result_)                                                                                              \
+            sim_result_ = sim_##symbol args;                                                                           \
+        return leave(&sim_call_, sim_result_);                                                                         \
+    }
+#include "shim/hook/table.def"
+#undef AG_HOOK
+
+#define AG_HOOK(impl, symbol_, api_, since_, variant_, class, scope, blocking, stream_arg, type, params, args, reason) \
+    [SIM_FN_##symbol_] = {#symbol_, #api_, since_, SIM_##variant_, (void *)symbol_},
+const struct sim_fn_info sim_fn_table[SIM_FN_COUNT] = {
+#include "shim/hook/table.def"
+};
