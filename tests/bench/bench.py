@@ -14,6 +14,8 @@ import subprocess
 import sys
 import time
 
+sys.dont_write_bytecode = True
+os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
 from bench_rows import GROUPS
 
 MARKS = ("eager", "shim", "graph", "floor")
@@ -102,8 +104,6 @@ class Bench:
     def round(self, group, rows, mark):
         pending = [r for r in rows if mark not in r.bad]
         while pending:
-            if self.budget_left() < self.longest.get((group.name, mark), 0):
-                return False
             found, end, wall = self.start(group, pending, mark)
             self.longest[group.name, mark] = wall
             for r in pending:
@@ -114,21 +114,27 @@ class Bench:
                 missing[0].bad[mark] = end or "no line"
                 print(f"# {group.name} {mark} {missing[0].name}: {missing[0].bad[mark]}", file=sys.stderr)
             pending = missing[1:]
-        return True
 
-    def run_group(self, group, rows):
-        marks = [m for m in self.o.marks if m in group.marks]
-        reason = group.missing(self.o)
-        if reason:
-            self.left_out.append(f"{group.name} ({reason})")
-            return
+    def run(self, rows):
+        """Round by round through all groups, so that a short budget still gives every row a first round."""
+        groups = []
+        for group in GROUPS:
+            mine = [r for r in rows if r.group is group]
+            reason = group.missing(self.o) if mine else ""
+            if reason:
+                self.left_out.append(f"{group.name} ({reason})")
+            elif mine:
+                groups.append((group, mine, [m for m in self.o.marks if m in group.marks]))
         for number in range(self.o.rounds):
-            for mark in marks:
-                if self.budget_left() <= 0 or not self.round(group, rows, mark):
-                    self.left_out.append(f"{group.name} from round {number + 1}")
-                    return
-            if self.o.verbose:
-                print(f"# {group.name} round {number + 1} at {time.monotonic() - self.began:.0f} s", file=sys.stderr)
+            for group, mine, marks in groups:
+                needed = sum(self.longest.get((group.name, m), 0) for m in marks)
+                if self.budget_left() <= needed:
+                    self.left_out.append(f"{group.name} round {number + 1}")
+                    continue
+                for mark in marks:
+                    self.round(group, mine, mark)
+                if self.o.verbose:
+                    print(f"# {group.name} round {number + 1} at {time.monotonic() - self.began:.0f} s", file=sys.stderr)
 
 
 def cell(row, mark):
@@ -215,10 +221,7 @@ def main():
     if o.stats:
         os.makedirs(o.stats, exist_ok=True)
     bench = Bench(o)
-    for group in GROUPS:
-        mine = [r for r in rows if r.group is group]
-        if mine:
-            bench.run_group(group, mine)
+    bench.run(rows)
     document = {
         "machine": machine(), "rounds": o.rounds, "seconds": time.monotonic() - bench.began, "left_out": bench.left_out,
         "rows": [{"name": r.name, "group": r.group.name, "unit": r.group.unit, "values": r.values, "p99_us": r.tails,

@@ -294,7 +294,7 @@ def main():
         print("\n".join(ROWS))
         return 0
     if o.deterministic:
-        torch.use_deterministic_algorithms(True)
+        torch.use_deterministic_algorithms(True, warn_only=True)
         torch.backends.cudnn.benchmark = False
     failed = 0
     for name in ROWS if o.rows == "all" else o.rows.split(","):
