@@ -5,9 +5,9 @@ SAMPLE_NAMES := $(patsubst samples/%.c,%,$(filter-out samples/sample.c samples/k
 SAMPLES := $(SAMPLE_NAMES:%=$(B)/samples/%)
 SAMPLE_KERNELS := $(B)/samples/kernels.ptx $(B)/samples/kernels.ptx.sim.so
 
-$(SAMPLES): $(B)/samples/%: $(B)/samples/%.o $(B)/samples/sample.o $(SIM_LIB) $(SAMPLE_KERNELS)
+$(SAMPLES): $(B)/samples/%: $(B)/samples/%.o $(B)/samples/sample.o $(B)/sim/libcuda.so.1 $(SAMPLE_KERNELS)
 	$(call say,LD,$@)
-	$(Q)$(CC) -o $@ $(filter %.o,$^) $(SIM_LIB) $(LDFLAGS_ALL)
+	$(Q)$(CC) -o $@ $(filter %.o,$^) $(B)/sim/libcuda.so.1 $(LDFLAGS_ALL)
 
 $(B)/samples/kernels.ptx: samples/kernels.ptx
 	@mkdir -p $(@D)

@@ -13,6 +13,7 @@ static struct {
     int refs;
     unsigned int flags;
 } primaries[SIM_DEVICES_MAX];
+static struct sim_ctx *all;
 static uint64_t next_id = 1;
 
 static void at_exit(void)
@@ -86,6 +87,8 @@ static struct sim_ctx *make(int device, unsigned int flags, bool primary)
     if (!ctx->legacy || !ctx->handle)
         return NULL;
     ctx->legacy->legacy = true;
+    ctx->next = all;
+    all = ctx;
     return ctx;
 }
 

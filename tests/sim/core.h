@@ -218,6 +218,7 @@ struct sim_ctx {
     struct sim_stream *legacy;
     size_t limits[16];
     struct sim_ctx *peers[SIM_DEVICES_MAX];
+    struct sim_ctx *next; /* all contexts ever made */
 };
 CUresult sim_ctx_current(struct sim_ctx **out); /* INVALID_CONTEXT, CONTEXT_IS_DESTROYED, or the context */
 struct sim_ctx *sim_ctx_of(CUcontext handle);
