@@ -70,7 +70,7 @@ def all_tests(build):
     sanitizer = ["compute-sanitizer", "--error-exitcode", "9"]
     tests += [
         Test("tool.memcheck", sanitizer + [binary("objects"), "event_ring"], tool="compute-sanitizer", limit=200),
-        Test("tool.racecheck", sanitizer + ["--tool", "racecheck", binary("nested"), "nested"], tool="compute-sanitizer", limit=200),
+        Test("tool.racecheck", sanitizer + ["--tool", "racecheck", binary("launches"), "own_values"], tool="compute-sanitizer", limit=200),
         Test("tool.ncu", ["sh", "-c", 'ncu --clock-control none --launch-count 3 "$@" >/dev/null', "ncu",
                           binary("doors_static"), "door"], tool="ncu"),
         Test("tool.cuda-gdb", ["sh", "-c", 'cuda-gdb -batch -ex run --args "$@" 2>/dev/null | grep ^state', "gdb",

@@ -69,9 +69,9 @@ static int by_path(void)
 static void *address(const char *name, int version, cuuint64_t flags)
 {
     void *p = NULL;
-    CUdriverProcAddressQueryResult status;
-    OK(cuGetProcAddress(name, &p, version, flags, &status));
-    printf("%s %d: %s, status %d\n", name, version, p ? "found" : "none", (int)status);
+    CUdriverProcAddressQueryResult status = (CUdriverProcAddressQueryResult)99;
+    CUresult code = cuGetProcAddress(name, &p, version, flags, &status);
+    printf("%s %d: %s, %s, status %d\n", name, version, code_name(code), p ? "found" : "none", (int)status);
     return p;
 }
 

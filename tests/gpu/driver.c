@@ -337,6 +337,47 @@ static int event_attributes(void)
     return 0;
 }
 
+/* The event of a launch that waits in its stream is not complete before the launch is: dropping the attribute shows. */
+static int event_pending(void)
+{
+    static const CUlaunchAttributeID ids[] = {CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT, CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT};
+    CUmodule module;
+    CUfunction f = load(&module, STEP_PTX("5"));
+    CUdeviceptr state = zeros(256), flag;
+    CUevent event;
+    CUstream stream;
+    volatile unsigned *host;
+    unsigned a = 3;
+    void *parameters[] = {&state, &a};
+    int early = 0, never = 0;
+    OK(cuMemHostAlloc((void **)&host, 4, CU_MEMHOSTALLOC_DEVICEMAP));
+    OK(cuMemHostGetDevicePointer(&flag, (void *)host, 0));
+    OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    OK(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+    for (int k = 0; k < 100; k++) {
+        CUlaunchAttribute attribute = {.id = ids[k % 2]};
+        CUlaunchConfig config = {.gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 64, .blockDimY = 1, .blockDimZ = 1,
+                                 .hStream = stream, .attrs = &attribute, .numAttrs = 1};
+        if (k % 2)
+            attribute.value.launchCompletionEvent.event = event;
+        else
+            attribute.value.programmaticEvent.event = event;
+        *host = 0;
+        train(f, stream, state, 2);
+        OK(cuStreamWaitValue32(stream, flag, 1, CU_STREAM_WAIT_VALUE_GEQ));
+        train(f, stream, state, 1);
+        OK(cuLaunchKernelEx(&config, f, parameters, NULL));
+        early += cuEventQuery(event) != CUDA_ERROR_NOT_READY;
+        *host = 1;
+        OK(cuEventSynchronize(event));
+        never += cuEventQuery(event) != CUDA_SUCCESS;
+        OK(cuStreamSynchronize(stream));
+    }
+    printf("early %d, never %d\n", early, never);
+    print_hash("state", state, 256);
+    return early || never;
+}
+
 static const struct {
     const char *name;
     int own_context;
@@ -352,6 +393,7 @@ static const struct {
         {"refused", 0, refused},
         {"copies", 0, copies},
         {"event_attributes", 0, event_attributes},
+        {"event_pending", 0, event_pending},
 };
 
 int main(int argc, char **argv)

@@ -197,10 +197,20 @@ static int exit_thread(void)
     return 0;
 }
 
+/* How a child ends, within ten seconds. */
 static int end_of(pid_t child)
 {
     int status = 0;
-    waitpid(child, &status, 0);
+    double begin = now();
+    while (!waitpid(child, &status, WNOHANG)) {
+        if (now() - begin > 10) {
+            kill(child, SIGKILL);
+            waitpid(child, &status, 0);
+            printf("the child hung\n");
+            break;
+        }
+        usleep(1000);
+    }
     return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
 }
 
