@@ -232,7 +232,8 @@ static void gemm_iterate(void)
 {
     float one = 1, zero = 0;
     for (int k = 0; k < 10; k++)
-        LIBRARY(cublasSgemm(blas, CUBLAS_OP_N, CUBLAS_OP_N, SIDE, SIDE, SIDE, &one, gemm_a, SIDE, gemm_b, SIDE, &zero, gemm_c, SIDE));
+        LIBRARY(cublasSgemm(blas, CUBLAS_OP_N, CUBLAS_OP_N, SIDE, SIDE, SIDE, &one, gemm_a, SIDE, gemm_b, SIDE, &zero,
+                            gemm_c, SIDE));
 }
 
 static void gemm_result(void)

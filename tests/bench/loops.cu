@@ -1,6 +1,6 @@
-/* loops ROW[,ROW...] [--seconds S] [--warm S] [--iterations N] [--graph] [--no-check]: runs launch loops, one line each:
- *   row=NAME us_per_launch=X launches=N [p50_us=X p99_us=X] checksum=HEX check=ok|WRONG|skipped
- * `loops list` prints the names. --iterations runs exactly N iterations and no warm-up (a short program).
+/* loops ROW[,ROW...] [--seconds S] [--warm S] [--iterations N] [--graph] [--no-check]: runs launch loops, one line
+ * each: row=NAME us_per_launch=X launches=N [p50_us=X p99_us=X] checksum=HEX check=ok|WRONG|skipped `loops list` prints
+ * the names. --iterations runs exactly N iterations and no warm-up (a short program).
  */
 #include "loops.h"
 #include <dlfcn.h>
@@ -194,7 +194,8 @@ int main(int argc, char **argv)
             list = argv[k];
     }
     if (!list) {
-        fprintf(stderr, "usage: loops ROW[,ROW...]|all|list [--seconds S] [--warm S] [--iterations N] [--graph] [--no-check]\n");
+        fprintf(stderr, "usage: loops ROW[,ROW...]|all|list [--seconds S] [--warm S] [--iterations N] [--graph] "
+                        "[--no-check]\n");
         return 2;
     }
     if (!strcmp(list, "list")) {

@@ -1,5 +1,5 @@
-/* One small program for every door to the driver that cudart has: it is built with the static and the shared runtime and
- * with a default stream for each thread.
+/* One small program for every door to the driver that cudart has: it is built with the static and the shared runtime
+ * and with a default stream for each thread.
  */
 #include "gpu.h"
 #include <thread>

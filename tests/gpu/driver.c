@@ -340,7 +340,8 @@ static int event_attributes(void)
 /* The event of a launch that waits in its stream is not complete before the launch is: dropping the attribute shows. */
 static int event_pending(void)
 {
-    static const CUlaunchAttributeID ids[] = {CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT, CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT};
+    static const CUlaunchAttributeID ids[] = {CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT,
+                                              CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT};
     CUmodule module;
     CUfunction f = load(&module, STEP_PTX("5"));
     CUdeviceptr state = zeros(256), flag;
@@ -356,8 +357,15 @@ static int event_pending(void)
     OK(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
     for (int k = 0; k < 100; k++) {
         CUlaunchAttribute attribute = {.id = ids[k % 2]};
-        CUlaunchConfig config = {.gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 64, .blockDimY = 1, .blockDimZ = 1,
-                                 .hStream = stream, .attrs = &attribute, .numAttrs = 1};
+        CUlaunchConfig config = {.gridDimX = 1,
+                                 .gridDimY = 1,
+                                 .gridDimZ = 1,
+                                 .blockDimX = 64,
+                                 .blockDimY = 1,
+                                 .blockDimZ = 1,
+                                 .hStream = stream,
+                                 .attrs = &attribute,
+                                 .numAttrs = 1};
         if (k % 2)
             attribute.value.launchCompletionEvent.event = event;
         else

@@ -92,7 +92,8 @@ template <typename Bad> static int goes_wrong(Bad bad)
 
 static int bad_address(void)
 {
-    return goes_wrong([](bool wrong, cudaStream_t s, unsigned *p) { store_at<<<1, 64, 0, s>>>(wrong ? (unsigned *)64 : p, 3); });
+    return goes_wrong(
+            [](bool wrong, cudaStream_t s, unsigned *p) { store_at<<<1, 64, 0, s>>>(wrong ? (unsigned *)64 : p, 3); });
 }
 
 static int misaligned(void)
@@ -214,8 +215,8 @@ static int end_of(pid_t child)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
 }
 
-/* Forks in the middle of a trained loop, with work pending. Another thread launches during fork and exec; not during the
- * other forks, since the driver's own locks could then stay taken in the child.
+/* Forks in the middle of a trained loop, with work pending. Another thread launches during fork and exec; not during
+ * the other forks, since the driver's own locks could then stay taken in the child.
  */
 static int fork_pending(void)
 {
@@ -273,19 +274,10 @@ static int fork_first(void)
 }
 
 static const struct test tests[] = {
-        {"refused", refused},
-        {"bad_address", bad_address},
-        {"misaligned", misaligned},
-        {"trapped", trapped},
-        {"asserted", asserted},
-        {"last_error", last_error},
-        {"exit_return", exit_return},
-        {"exit_call", exit_call},
-        {"exit_at_once", exit_at_once},
-        {"exit_abort", exit_abort},
-        {"exit_signal", exit_signal},
-        {"exit_thread", exit_thread},
-        {"fork_pending", fork_pending},
-        {"fork_first", fork_first},
+        {"refused", refused},           {"bad_address", bad_address}, {"misaligned", misaligned},
+        {"trapped", trapped},           {"asserted", asserted},       {"last_error", last_error},
+        {"exit_return", exit_return},   {"exit_call", exit_call},     {"exit_at_once", exit_at_once},
+        {"exit_abort", exit_abort},     {"exit_signal", exit_signal}, {"exit_thread", exit_thread},
+        {"fork_pending", fork_pending}, {"fork_first", fork_first},
 };
 TESTS_MAIN(tests)

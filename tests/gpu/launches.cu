@@ -112,7 +112,8 @@ static int cooperative(void)
     return 0;
 }
 
-__global__ static void sample(cudaTextureObject_t texture, cudaSurfaceObject_t surface, float *sum, int width, float add)
+__global__ static void sample(cudaTextureObject_t texture, cudaSurfaceObject_t surface, float *sum, int width,
+                              float add)
 {
     int x = threadIdx.x, y = blockIdx.x;
     float v = tex2D<float>(texture, (float)x + 0.5f, (float)y + 0.5f);

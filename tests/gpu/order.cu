@@ -280,8 +280,9 @@ static int host_functions(void)
     OK(cudaStreamCreate(&stream));
     for (int k = 0; k < 500; k++) {
         copy_cell<<<1, 1, 0, stream>>>(device + 1, device);
-        OK(cudaLaunchHostFunc(stream, [](void *cells) { ((volatile int *)cells)[0] = ((volatile int *)cells)[1] * 3 % 1000; },
-                              (void *)host));
+        OK(cudaLaunchHostFunc(
+                stream, [](void *cells) { ((volatile int *)cells)[0] = ((volatile int *)cells)[1] * 3 % 1000; },
+                (void *)host));
     }
     OK(cudaStreamSynchronize(stream));
     int expected = 0;
