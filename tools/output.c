@@ -35,12 +35,14 @@ void ag_output_filter_release(struct ag_output_filter *filter)
         regfree(&filter->expressions[--filter->count]);
 }
 
+/* Matches a copy that is terminated: REG_STARTEND would spare the copy, but not every libc and not every interposed
+ * regexec has it. What follows a zero byte in a line is not looked at. */
 static bool ag_output_match(const regex_t *expression, struct ag_output_line line, regmatch_t *matches, size_t count)
 {
-    regmatch_t whole[1];
-    regmatch_t *range = count ? matches : whole;
-    range[0] = (regmatch_t){.rm_so = 0, .rm_eo = (regoff_t)line.length};
-    return !regexec(expression, line.start, count ? count : 1, range, REG_STARTEND);
+    char *copy = strndup(line.start, line.length);
+    bool matched = copy && !regexec(expression, copy, count, matches, 0);
+    free(copy);
+    return matched;
 }
 
 /* Steps `*at` over one line of the text. */

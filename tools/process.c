@@ -14,25 +14,48 @@
 #include <time.h>
 #include <unistd.h>
 
-static volatile sig_atomic_t ag_process_child;
+/* How this process stands to signals while the program runs. Those that a terminal sends to both are ignored here. The
+ * others are blocked and taken one by one between looks at the program, so that none comes at a bad moment. */
+struct ag_process_signals {
+    sigset_t waited, old_mask;
+    struct sigaction old_interrupt, old_quit, old_child;
+};
 
-static void ag_process_pass_on(int signal)
+static void ag_process_signals_take(struct ag_process_signals *signals)
 {
-    if (ag_process_child > 0)
-        kill((pid_t)ag_process_child, signal);
+    struct sigaction ignore = {.sa_handler = SIG_IGN}, fallback = {.sa_handler = SIG_DFL};
+    sigemptyset(&signals->waited);
+    sigaddset(&signals->waited, SIGTERM);
+    sigaddset(&signals->waited, SIGHUP);
+    sigaddset(&signals->waited, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &signals->waited, &signals->old_mask);
+    sigaction(SIGINT, &ignore, &signals->old_interrupt);
+    sigaction(SIGQUIT, &ignore, &signals->old_quit);
+    sigaction(SIGCHLD, &fallback, &signals->old_child); /* where it is ignored, a child leaves no status */
 }
 
-/* What this process does with a signal while the program runs: the terminal sends the first two to both. */
-static const struct {
-    int signal;
-    void (*handler)(int);
-} ag_process_signals[] = {
-        {SIGINT, SIG_IGN},
-        {SIGQUIT, SIG_IGN},
-        {SIGTERM, ag_process_pass_on},
-        {SIGHUP, ag_process_pass_on},
-};
-#define AG_PROCESS_SIGNALS (sizeof ag_process_signals / sizeof ag_process_signals[0])
+static void ag_process_signals_give_back(const struct ag_process_signals *signals)
+{
+    sigaction(SIGINT, &signals->old_interrupt, NULL);
+    sigaction(SIGQUIT, &signals->old_quit, NULL);
+    sigaction(SIGCHLD, &signals->old_child, NULL);
+    sigprocmask(SIG_SETMASK, &signals->old_mask, NULL);
+}
+
+/* Waits for the child and passes termination signals on to it. Returns 0 or -errno. */
+static int ag_process_wait(pid_t child, const struct ag_process_signals *signals, int *status, struct rusage *usage)
+{
+    for (;;) {
+        pid_t ended = wait4(child, status, WNOHANG, usage);
+        if (ended == child)
+            return 0;
+        if (ended < 0 && errno != EINTR)
+            return -errno;
+        int signal = sigwaitinfo(&signals->waited, NULL);
+        if (signal == SIGTERM || signal == SIGHUP)
+            kill(child, signal);
+    }
+}
 
 static double ag_process_seconds(struct timeval time)
 {
@@ -92,24 +115,18 @@ static int ag_process_measure(const struct ag_launch *launch, const int streams[
     int report[2];
     if (pipe2(report, O_CLOEXEC))
         return -errno;
-    struct sigaction old[AG_PROCESS_SIGNALS];
-    ag_process_child = 0;
-    for (size_t i = 0; i < AG_PROCESS_SIGNALS; i++) {
-        struct sigaction action = {.sa_handler = ag_process_signals[i].handler, .sa_flags = SA_RESTART};
-        sigaction(ag_process_signals[i].signal, &action, &old[i]);
-    }
+    struct ag_process_signals signals;
+    ag_process_signals_take(&signals);
 
     double start = ag_process_now();
     pid_t child = fork();
     if (child == 0)
-        ag_process_become(launch, streams, report[1], old);
+        ag_process_become(launch, streams, report[1], &signals);
     int error = child < 0 ? -errno : 0;
     close(report[1]);
     if (child > 0) {
-        ag_process_child = child;
-        struct rusage usage;
-        while (wait4(child, &run->wait_status, 0, &usage) < 0 && errno == EINTR)
-            ;
+        struct rusage usage = {0};
+        error = ag_process_wait(child, &signals, &run->wait_status, &usage);
         run->wall = ag_process_now() - start;
         run->user = ag_process_seconds(usage.ru_utime);
         run->system = ag_process_seconds(usage.ru_stime);
@@ -118,10 +135,8 @@ static int ag_process_measure(const struct ag_launch *launch, const int streams[
         if (read(report[0], &child_error, sizeof child_error) == sizeof child_error)
             error = child_error;
     }
-    ag_process_child = 0;
     close(report[0]);
-    for (size_t i = 0; i < AG_PROCESS_SIGNALS; i++)
-        sigaction(ag_process_signals[i].signal, &old[i], NULL);
+    ag_process_signals_give_back(&signals);
     return error;
 }
 
