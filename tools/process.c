@@ -71,10 +71,9 @@ static double ag_process_now(void)
 
 /* The child between fork and exec. On failure it sends errno through `report`, which exec would have closed. */
 static void __attribute__((noreturn)) ag_process_become(const struct ag_launch *launch, const int streams[2],
-                                                        int report, const struct sigaction old[AG_PROCESS_SIGNALS])
+                                                        int report, const struct ag_process_signals *signals)
 {
-    for (size_t i = 0; i < AG_PROCESS_SIGNALS; i++)
-        sigaction(ag_process_signals[i].signal, &old[i], NULL);
+    ag_process_signals_give_back(signals);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (streams[0] >= 0) {
         int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
