@@ -314,3 +314,24 @@ CUresult sim_cuDevicePrimaryCtxGetState(CUdevice dev, unsigned int *flags, int *
         *active = primaries[dev].ctx != NULL;
     return CUDA_SUCCESS;
 }
+
+#if CUDA_VERSION >= 13000
+CUresult sim_cuCtxSynchronize_v2(CUcontext handle)
+{
+    struct sim_ctx *ctx = sim_ctx_of(handle);
+    CUresult result = ctx ? sim_capture_refuse_ctx(ctx) : CUDA_ERROR_INVALID_CONTEXT;
+    if (result)
+        return result;
+    sim_ctx_drain(ctx);
+    return ctx->sticky;
+}
+
+CUresult sim_cuCtxGetDevice_v2(CUdevice *device, CUcontext handle)
+{
+    struct sim_ctx *ctx = sim_ctx_of(handle);
+    if (!ctx || !device)
+        return ctx ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_CONTEXT;
+    *device = ctx->device;
+    return CUDA_SUCCESS;
+}
+#endif

@@ -344,3 +344,35 @@ CUresult sim_cuGraphChildGraphNodeGetGraph(CUgraphNode handle, CUgraph *out)
     *out = node->task.u.graph.graph->handle;
     return CUDA_SUCCESS;
 }
+
+static CUresult separate(CUgraph handle, const CUgraphNode *from, const CUgraphNode *to, size_t n)
+{
+    struct sim_graph *graph = sim_graph_of(handle);
+    if (!graph || (n && (!from || !to)))
+        return CUDA_ERROR_INVALID_VALUE;
+    for (size_t i = 0; i < n; i++) {
+        struct sim_node *a = sim_node_of(from[i]), *b = sim_node_of(to[i]);
+        size_t d = 0;
+        if (!a || !b || b->graph != graph)
+            return CUDA_ERROR_INVALID_VALUE;
+        while (d < b->n_deps && b->deps[d] != a)
+            d++;
+        if (d == b->n_deps)
+            return CUDA_ERROR_INVALID_VALUE;
+        b->deps[d] = b->deps[--b->n_deps];
+        b->edges[d] = b->edges[b->n_deps];
+    }
+    return CUDA_SUCCESS;
+}
+
+CUresult sim_cuGraphRemoveDependencies(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, size_t n)
+{
+    return separate(graph, from, to, n);
+}
+
+CUresult sim_cuGraphRemoveDependencies_v2(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
+                                          const CUgraphEdgeData *edges, size_t n)
+{
+    (void)edges;
+    return separate(graph, from, to, n);
+}
