@@ -77,15 +77,26 @@ CUresult sim_image_copy(const void *image, struct sim_image *out)
     return CUDA_SUCCESS;
 }
 
+/* The loader takes two equal names for one object, so every load spells its number into the name as "./" and "/". */
+static void unique_name(char *out, size_t size, int fd)
+{
+    static unsigned int loads;
+    int n = snprintf(out, size, "/proc/self/fd/");
+    loads++;
+    for (int bit = 0; bit < 20; bit++)
+        n += snprintf(out + n, size - (size_t)n, "%s", loads >> bit & 1 ? "./" : "/");
+    snprintf(out + n, size - (size_t)n, "%d", fd);
+}
+
 static void *open_private(const struct sim_image *image)
 {
-    char path[64];
+    char path[96];
     int fd = memfd_create("sim-module", MFD_CLOEXEC);
     void *so = NULL;
     if (fd < 0)
         return NULL;
     if (write(fd, image->bytes, image->size) == (ssize_t)image->size) {
-        snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+        unique_name(path, sizeof(path), fd);
         so = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     }
     close(fd);
