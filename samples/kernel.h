@@ -86,18 +86,18 @@ static __thread const struct sim_grid *kernel_launch __attribute__((unused));
 #define KN_F8(a, ...) KN_FIELD a KN_F7(__VA_ARGS__)
 #define KN_FIELDS(...) KN_CAT(KN_F, KN_NARGS(__VA_ARGS__))(__VA_ARGS__)
 
-#define KERNEL(kernel_, ...)                                                                                              \
-    struct kn_args_##kernel_ {                                                                                            \
+#define KERNEL(kernel_, ...)                                                                                           \
+    struct kn_args_##kernel_ {                                                                                         \
         KN_FIELDS(__VA_ARGS__)                                                                                         \
     };                                                                                                                 \
-    static void kn_body_##kernel_(KN_EACH(KN_DECL, __VA_ARGS__));                                                         \
-    static void kn_call_##kernel_(const struct kn_args_##kernel_ *kn_a)                                                      \
+    static void kn_body_##kernel_(KN_EACH(KN_DECL, __VA_ARGS__));                                                      \
+    static void kn_call_##kernel_(const struct kn_args_##kernel_ *kn_a)                                                \
     {                                                                                                                  \
-        kn_body_##kernel_(KN_EACH(KN_PASS, __VA_ARGS__));                                                                 \
+        kn_body_##kernel_(KN_EACH(KN_PASS, __VA_ARGS__));                                                              \
     }                                                                                                                  \
-    static void kn_run_##kernel_(const struct sim_grid *grid, const unsigned char *args)                                  \
+    static void kn_run_##kernel_(const struct sim_grid *grid, const unsigned char *args)                               \
     {                                                                                                                  \
-        struct kn_args_##kernel_ kn_a;                                                                                    \
+        struct kn_args_##kernel_ kn_a;                                                                                 \
         __builtin_memcpy(&kn_a, args, sizeof(kn_a));                                                                   \
         kernel_launch = grid;                                                                                          \
         gridDim = (struct kernel_coord){grid->grid[0], grid->grid[1], grid->grid[2]};                                  \
@@ -108,14 +108,14 @@ static __thread const struct sim_grid *kernel_launch __attribute__((unused));
                     for (threadIdx.z = 0; threadIdx.z < blockDim.z; threadIdx.z++)                                     \
                         for (threadIdx.y = 0; threadIdx.y < blockDim.y; threadIdx.y++)                                 \
                             for (threadIdx.x = 0; threadIdx.x < blockDim.x; threadIdx.x++)                             \
-                                kn_call_##kernel_(&kn_a);                                                                 \
+                                kn_call_##kernel_(&kn_a);                                                              \
     }                                                                                                                  \
-    static const struct sim_kernel_info kn_info_##kernel_ = {                                                             \
-            .name = #kernel_,                                                                                             \
-            .run = kn_run_##kernel_,                                                                                      \
+    static const struct sim_kernel_info kn_info_##kernel_ = {                                                          \
+            .name = #kernel_,                                                                                          \
+            .run = kn_run_##kernel_,                                                                                   \
             .n_params = KN_NARGS(__VA_ARGS__),                                                                         \
-            .args_size = sizeof(struct kn_args_##kernel_),                                                                \
-            .params = {KN_LAYOUT(kernel_, __VA_ARGS__)},                                                                  \
+            .args_size = sizeof(struct kn_args_##kernel_),                                                             \
+            .params = {KN_LAYOUT(kernel_, __VA_ARGS__)},                                                               \
     };                                                                                                                 \
     static void kn_body_##kernel_(KN_EACH(KN_DECL, __VA_ARGS__))
 /* {offset, size} of each parameter: the kernel's name has to travel with every element. */

@@ -15,18 +15,18 @@
 #define CHECK(call) sample_check((call), #call, __FILE__, __LINE__)
 
 struct sample {
-	const char *name;
-	unsigned int iterations; /* --iterations */
-	unsigned int kernels;	 /* --kernels: per iteration */
-	unsigned int every;	 /* --every: sync_every's k */
-	uint64_t seed;		 /* --seed */
-	bool quiet, time;
-	CUcontext context;
-	CUmodule module;
-	uint64_t checksum;
-	uint64_t launches; /* what the time is divided by */
-	uint64_t start_ns;
-	double us_per_launch;
+    const char *name;
+    unsigned int iterations; /* --iterations */
+    unsigned int kernels;    /* --kernels: per iteration */
+    unsigned int every;      /* --every: sync_every's k */
+    uint64_t seed;           /* --seed */
+    bool quiet, time;
+    CUcontext context;
+    CUmodule module;
+    uint64_t checksum;
+    uint64_t launches; /* what the time is divided by */
+    uint64_t start_ns;
+    double us_per_launch;
 };
 
 /* Defaults of this sample; set before the options are read. */
@@ -37,7 +37,8 @@ bool sample_run(struct sample *sample);
 void sample_check(CUresult result, const char *call, const char *file, int line);
 CUfunction sample_kernel(struct sample *sample, const char *name);
 CUdeviceptr sample_buffer(size_t bytes); /* zeroed */
-void sample_launch(struct sample *sample, CUfunction kernel, unsigned int blocks, unsigned int threads, CUstream stream, void **args);
+void sample_launch(struct sample *sample, CUfunction kernel, unsigned int blocks, unsigned int threads, CUstream stream,
+                   void **args);
 void sample_start(struct sample *sample);  /* the clock runs from here */
 void sample_finish(struct sample *sample); /* to here; call after the last synchronisation */
 /* Copies `count` words from the device, adds them to the checksum and compares them. */

@@ -2,8 +2,8 @@
 #include "tests/sim/core.h"
 #include "tests/sim/report.h"
 
-static CUresult value_op(enum sim_task_kind kind, CUstream handle, CUdeviceptr address, uint64_t value, unsigned int bytes,
-                         unsigned int flags)
+static CUresult value_op(enum sim_task_kind kind, CUstream handle, CUdeviceptr address, uint64_t value,
+                         unsigned int bytes, unsigned int flags)
 {
     struct sim_stream *stream;
     CUresult result = sim_stream_find(handle, &stream);
@@ -64,8 +64,8 @@ CUresult sim_cuStreamBatchMemOp(CUstream stream, unsigned int count, CUstreamBat
         else if (op->operation == CU_STREAM_MEM_OP_WAIT_VALUE_64)
             result = sim_cuStreamWaitValue64(stream, op->waitValue.address, op->waitValue.value64, op->waitValue.flags);
         else if (op->operation == CU_STREAM_MEM_OP_WRITE_VALUE_32)
-            result =
-                    sim_cuStreamWriteValue32(stream, op->writeValue.address, op->writeValue.value, op->writeValue.flags);
+            result = sim_cuStreamWriteValue32(stream, op->writeValue.address, op->writeValue.value,
+                                              op->writeValue.flags);
         else if (op->operation == CU_STREAM_MEM_OP_WRITE_VALUE_64)
             result = sim_cuStreamWriteValue64(stream, op->writeValue.address, op->writeValue.value64,
                                               op->writeValue.flags);
@@ -133,7 +133,8 @@ struct object {
     unsigned int refs;
 };
 
-CUresult sim_cuUserObjectCreate(CUuserObject *out, void *pointer, CUhostFn destroy, unsigned int refs, unsigned int flags)
+CUresult sim_cuUserObjectCreate(CUuserObject *out, void *pointer, CUhostFn destroy, unsigned int refs,
+                                unsigned int flags)
 {
     struct object *object = calloc(1, sizeof(*object));
     if (!object || !out || !destroy || !refs || flags != CU_USER_OBJECT_NO_DESTRUCTOR_SYNC) {

@@ -15,7 +15,8 @@ static void set_up(void)
     data = tap_words(64);
 }
 
-static CUresult shaped(CUfunction f, unsigned int gx, unsigned int gy, unsigned int bx, unsigned int bz, unsigned int shared)
+static CUresult shaped(CUfunction f, unsigned int gx, unsigned int gy, unsigned int bx, unsigned int bz,
+                       unsigned int shared)
 {
     unsigned int value = 1, count = 1;
     void *args[] = {&data, &value, &count};
@@ -214,14 +215,16 @@ static void launch_attributes(void)
     flag = tap_mapped(1);
     OK(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
     OK(cuEventCreate(&complete, CU_EVENT_DISABLE_TIMING));
-    CUlaunchAttribute attrs[4] = {{.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT}, {.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE},
+    CUlaunchAttribute attrs[4] = {{.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT},
+                                  {.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE},
                                   {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION},
                                   {.id = CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT}};
     attrs[0].value.programmaticEvent.event = event;
     attrs[1].value.cooperative = 1;
     attrs[2].value.programmaticStreamSerializationAllowed = 1;
     attrs[3].value.launchCompletionEvent.event = complete;
-    CUlaunchConfig config = {.gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 1, .blockDimY = 1, .blockDimZ = 1};
+    CUlaunchConfig config = {
+            .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 1, .blockDimY = 1, .blockDimZ = 1};
     config.hStream = stream;
     config.attrs = attrs;
     config.numAttrs = 4;

@@ -127,7 +127,8 @@ static void shapes(void)
     for (int i = 0; i < 64; i++)
         host[i] = (unsigned char)i;
     OK(cuMemAllocPitch(&pitched, &pitch, 8, 4, 4));
-    CUDA_MEMCPY2D up = {.srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = host, .srcPitch = 16, .srcXInBytes = 2, .srcY = 1};
+    CUDA_MEMCPY2D up = {
+            .srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = host, .srcPitch = 16, .srcXInBytes = 2, .srcY = 1};
     up.dstMemoryType = CU_MEMORYTYPE_DEVICE;
     up.dstDevice = pitched;
     up.dstPitch = pitch;
@@ -135,7 +136,8 @@ static void shapes(void)
     up.Height = 3;
     OK(cuMemcpy2DAsync(&up, stream));
     OK(cuMemsetD2D8Async(pitched, pitch, 0xee, 2, 3, stream));
-    CUDA_MEMCPY3D down = {.srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcDevice = pitched, .srcPitch = pitch, .srcHeight = 4};
+    CUDA_MEMCPY3D down = {
+            .srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcDevice = pitched, .srcPitch = pitch, .srcHeight = 4};
     down.dstMemoryType = CU_MEMORYTYPE_HOST;
     down.dstHost = got;
     down.dstPitch = 8;
@@ -166,7 +168,8 @@ static void attributes(void)
     EXPECT(base == data && size == 256);
     OK(cuMemGetAddressRange(&base, &size, data + 255));
     EXPECT(base == data && size == 256);
-    FAILS(CUDA_ERROR_INVALID_VALUE, cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (CUdeviceptr)(uintptr_t)&type));
+    FAILS(CUDA_ERROR_INVALID_VALUE,
+          cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (CUdeviceptr)(uintptr_t)&type));
     OK(cuMemAllocManaged(&unified, 4096, CU_MEM_ATTACH_GLOBAL));
     CUpointer_attribute which[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_IS_MANAGED,
                                    CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL};
