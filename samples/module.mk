@@ -28,3 +28,16 @@ samples-ptx: ## refresh samples/kernels.ptx (needs nvcc)
 	$(Q)sed -i -e 's/^\.version .*/.version 6.4/' -e '/^\/\/ Compiler Build ID/d' $(B)/kernels.new.ptx
 	$(Q)$(dir $(NVCC))ptxas -arch=sm_75 -o /dev/null $(B)/kernels.new.ptx
 	$(Q)mv $(B)/kernels.new.ptx samples/kernels.ptx
+
+# The same programs written with <<<>>>, linked with the static runtime. They need a GPU to run and nvcc to build.
+CUDA_SAMPLES := $(patsubst samples/cuda/%.cu,$(B)/samples/cuda/%,$(wildcard samples/cuda/*.cu))
+ARCHS := -gencode arch=compute_75,code=[sm_75,compute_75] -gencode arch=compute_90,code=sm_90
+
+.PHONY: samples-cuda
+samples-cuda: $(if $(NVCC),$(CUDA_SAMPLES)) ## the <<<>>> versions of the samples (needs nvcc)
+	$(if $(NVCC),,@echo 'nvcc was not found: the <<<>>> samples were not built')
+
+$(B)/samples/cuda/%: samples/cuda/%.cu samples/cuda/sample.cuh
+	$(call say,NVCC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(NVCC) -O2 -std=c++17 -cudart static $(ARCHS) -o $@ $<

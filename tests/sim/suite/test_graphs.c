@@ -145,32 +145,30 @@ static void retarget(void)
     EXPECT(tap_word(data) == 18);
 }
 
-/* Launches of one executable graph do not overlap, in whatever streams. */
+/* Launches of one executable graph do not overlap, in whatever streams: the second waits for the first, which waits for
+ * the kernel before it. */
 static void no_overlap(void)
 {
     CUgraph graph;
     CUgraphExec exec;
     CUgraphNode node;
     CUstream other;
-    unsigned long long limit = 10000000000ull;
-    unsigned int one = 1;
+    struct step s;
     set_up();
     OK(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING));
     OK(cuGraphCreate(&graph, 0));
-    void *args[] = {&flag, &one, &data, &limit};
-    CUDA_KERNEL_NODE_PARAMS params = {.func = tap_function("wait_for"), .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1};
-    params.blockDimX = params.blockDimY = params.blockDimZ = 1;
-    params.kernelParams = args;
-    OK(cuGraphAddKernelNode(&node, graph, NULL, 0, &params));
+    CUdeviceptr seen = (CUdeviceptr)(uintptr_t)(flag + 1);
+    OK(cuGraphAddKernelNode(&node, graph, NULL, 0, fill_step(&s, seen, 1)));
     OK(cuGraphInstantiate(&exec, graph, 0));
+    OK(tap_wait_for(flag, 1, data, stream));
     OK(cuGraphLaunch(exec, stream));
     OK(cuGraphLaunch(exec, other));
-    OK(tap_step(data + 4, 1, other));
-    tap_sleep_ms(20);
+    EXPECT(cuStreamQuery(other) == CUDA_ERROR_NOT_READY);
+    tap_sleep_ms(50);
     FAILS(CUDA_ERROR_NOT_READY, cuStreamQuery(other));
     tap_raise(flag, 1);
     OK(cuStreamSynchronize(other));
-    EXPECT(tap_word(data) == 2);
+    EXPECT(tap_read(flag + 1) == 4);
 }
 
 static void other_nodes(void)

@@ -260,6 +260,8 @@ static void reset(void)
     EXPECT(after == before);
     FAILS(CUDA_ERROR_INVALID_HANDLE, cuStreamSynchronize(stream));
     FAILS(CUDA_ERROR_INVALID_HANDLE, tap_launch(step, NULL, NULL));
+    const char *name;
+    FAILS(CUDA_ERROR_INVALID_HANDLE, cuFuncGetName(&name, step));
 }
 
 static const struct tap_case cases[] = {

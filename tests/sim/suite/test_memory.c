@@ -24,6 +24,7 @@ static void pageable_is_staged(void)
     set_up();
     OK(tap_wait_for(flag, 1, data + 4, stream));
     OK(cuMemcpyHtoDAsync(data, &source, sizeof(source), stream));
+    FAILS(CUDA_ERROR_NOT_READY, cuStreamQuery(stream)); /* and did not wait for the kernel before it */
     source = 77;
     tap_raise(flag, 1);
     OK(cuStreamSynchronize(stream));
