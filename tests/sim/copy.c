@@ -266,3 +266,12 @@ CUresult sim_cuMemcpyBatchAsync(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *si
 }
 SIM_ALSO(cuMemcpyBatchAsync_ptsz, cuMemcpyBatchAsync);
 #endif
+
+#if CUDA_VERSION >= 13000
+CUresult sim_cuMemcpyBatchAsync_v2(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count,
+                                   CUmemcpyAttributes *attrs, size_t *indexes, size_t n_attrs, CUstream stream)
+{
+    return sim_cuMemcpyBatchAsync(dsts, srcs, sizes, count, attrs, indexes, n_attrs, NULL, stream);
+}
+SIM_ALSO(cuMemcpyBatchAsync_v2_ptsz, cuMemcpyBatchAsync_v2);
+#endif
