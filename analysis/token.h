@@ -1,0 +1,40 @@
+/* Tokens: the identities of ops, interned.
+ *
+ * Knows how to give equal identities the same token. What an identity consists of is its caller's business: it is a
+ * string of bytes. Thread rule: one thread at a time for each table.
+ */
+#ifndef AG_ANALYSIS_TOKEN_H
+#define AG_ANALYSIS_TOKEN_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <uthash.h>
+
+#include "analysis/op.h"
+
+struct ag_token {
+    uint64_t mix;         /* a hash of the identity, for rolling hashes */
+    uint32_t record_size; /* bytes of a record of this token, a multiple of AG_RECORD_ALIGN */
+    uint16_t kind;        /* enum ag_op_kind */
+    uint16_t key_size;
+    uint32_t id; /* dense, from 0, within the table */
+    void *user;  /* the caller's; NULL at first */
+    UT_hash_handle hh;
+    unsigned char key[];
+};
+
+struct ag_token_table {
+    struct ag_token *tokens;
+    uint32_t next_id;
+    size_t bytes; /* host memory of all tokens */
+};
+
+/* The token of an identity, made when it is new (*is_new tells; may be NULL). kind is part of the identity.
+ * The table owns the token. Returns NULL when memory is short. */
+struct ag_token *ag_token_intern(struct ag_token_table *table, enum ag_op_kind kind, const void *key, size_t key_size,
+                                 uint32_t record_size, int *is_new);
+
+/* Frees every token; release, when not NULL, is called for each token's user pointer first. */
+void ag_token_clear(struct ag_token_table *table, void (*release)(void *user));
+
+#endif

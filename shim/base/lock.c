@@ -1,0 +1,35 @@
+#include "shim/base/lock.h"
+
+#include <stdio.h>
+
+void ag_lock_setup(struct ag_lock *lock, enum ag_lock_rank rank)
+{
+    pthread_mutex_init(&lock->mutex, NULL);
+    lock->rank = rank;
+}
+
+#ifdef AG_DEBUG_LOCKS
+#define DEPTH_MAX 8
+
+static _Thread_local int depth;
+static _Thread_local enum ag_lock_rank held[DEPTH_MAX];
+
+void ag_lock_entered(const struct ag_lock *lock)
+{
+    if (depth == DEPTH_MAX || (depth > 0 && held[depth - 1] >= lock->rank)) {
+        fprintf(stderr, "autograph: lock of rank %d taken while rank %d is held\n", (int)lock->rank,
+                depth > 0 ? (int)held[depth - 1] : 0);
+        __builtin_trap();
+    }
+    held[depth++] = lock->rank;
+}
+
+void ag_lock_left(const struct ag_lock *lock)
+{
+    if (depth == 0 || held[depth - 1] != lock->rank) {
+        fprintf(stderr, "autograph: lock of rank %d released out of order\n", (int)lock->rank);
+        __builtin_trap();
+    }
+    depth--;
+}
+#endif

@@ -1,0 +1,59 @@
+/* Locks with ranks.
+ *
+ * A thread that holds a lock may only take one of a higher rank. Builds with -DAG_DEBUG_LOCKS hold that rule at run
+ * time: a violation stops the process, which is why only test builds have it. Locks are never held while memory of the
+ * program is touched or one of its functions is called.
+ */
+#ifndef AG_SHIM_BASE_LOCK_H
+#define AG_SHIM_BASE_LOCK_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+enum ag_lock_rank {
+    AG_RANK_REGISTRY = 1, /* the list of windows, contexts and streams (window/registry.c) */
+    AG_RANK_WINDOW,       /* one window; two windows are never locked together */
+    AG_RANK_LEAF,         /* tables that call nothing while locked */
+};
+
+struct ag_lock {
+    pthread_mutex_t mutex;
+    enum ag_lock_rank rank;
+};
+
+#define AG_LOCK_INIT(r)                                                                                                \
+    {                                                                                                                  \
+        PTHREAD_MUTEX_INITIALIZER, (r)                                                                                 \
+    }
+
+void ag_lock_setup(struct ag_lock *lock, enum ag_lock_rank rank);
+
+#ifdef AG_DEBUG_LOCKS
+void ag_lock_entered(const struct ag_lock *lock);
+void ag_lock_left(const struct ag_lock *lock);
+#else
+#define ag_lock_entered(lock) ((void)0)
+#define ag_lock_left(lock) ((void)0)
+#endif
+
+static inline void ag_lock_take(struct ag_lock *lock)
+{
+    pthread_mutex_lock(&lock->mutex);
+    ag_lock_entered(lock);
+}
+
+static inline bool ag_lock_try(struct ag_lock *lock)
+{
+    if (pthread_mutex_trylock(&lock->mutex) != 0)
+        return false;
+    ag_lock_entered(lock);
+    return true;
+}
+
+static inline void ag_lock_release(struct ag_lock *lock)
+{
+    ag_lock_left(lock);
+    pthread_mutex_unlock(&lock->mutex);
+}
+
+#endif

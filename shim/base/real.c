@@ -1,0 +1,115 @@
+#define _GNU_SOURCE
+#include "shim/base/real.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stddef.h>
+
+#include "shim/base/log.h"
+
+/* The parameters written in the table are those of the driver API's own types. */
+#define AG_HOOK(impl, symbol, api, since, variant, class, scope, blocking, stream, type, params, args, reason)         \
+    _Static_assert(__builtin_types_compatible_p(type, CUresult(*) params), "hook table: " #symbol);
+#include "shim/hook/table.def"
+#undef AG_HOOK
+
+#define AG_HOOK(impl, symbol, api, since, variant, class, scope, blocking, stream, type, params, args, reason)         \
+    static CUresult resolve_##symbol params;
+#include "shim/hook/table.def"
+#undef AG_HOOK
+
+struct ag_real ag_real = {
+#define AG_HOOK(impl, symbol, api, since, variant, class, scope, blocking, stream, type, params, args, reason)         \
+    .symbol = resolve_##symbol,
+#include "shim/hook/table.def"
+#undef AG_HOOK
+};
+
+static const struct entry {
+    const char *name;
+    unsigned long offset;
+} entries[] = {
+#define AG_HOOK(impl, symbol, api, since, variant, class, scope, blocking, stream, type, params, args, reason)         \
+    {#symbol, offsetof(struct ag_real, symbol)},
+#include "shim/hook/table.def"
+#undef AG_HOOK
+};
+
+#define ENTRY_COUNT (sizeof entries / sizeof entries[0])
+
+typedef CUresult (*any_function)(void);
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static bool present[ENTRY_COUNT];
+static int driver_version;
+static CUresult missing = CUDA_ERROR_NO_DEVICE;
+
+static CUresult absent(void)
+{
+    return missing;
+}
+
+static any_function *slot(unsigned long offset)
+{
+    return (any_function *)(void *)((char *)&ag_real + offset);
+}
+
+void *ag_real_dlopen(const char *file, int mode)
+{
+    static void *(*_Atomic next)(const char *, int);
+    void *(*function)(const char *, int) = atomic_load_explicit(&next, memory_order_acquire);
+    if (function == NULL) {
+        function = (void *(*)(const char *, int))dlsym(RTLD_NEXT, "dlopen");
+        atomic_store_explicit(&next, function, memory_order_release);
+    }
+    return function != NULL ? function(file, mode) : NULL;
+}
+
+static void open_driver(void)
+{
+    /* a hook only runs when the driver is loaded already; loading it here as well serves symbols that a program was
+     * linked to without the driver's own library at hand */
+    void *driver = ag_real_dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
+    if (driver == NULL)
+        driver = ag_real_dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+    if (driver != NULL)
+        missing = CUDA_ERROR_NOT_FOUND;
+    for (size_t i = 0; i < ENTRY_COUNT; i++) {
+        any_function function = driver != NULL ? (any_function)dlsym(driver, entries[i].name) : NULL;
+        present[i] = function != NULL;
+        __atomic_store_n(slot(entries[i].offset), function != NULL ? function : (any_function)absent, __ATOMIC_RELEASE);
+    }
+    if (driver != NULL)
+        ag_real.cuDriverGetVersion(&driver_version);
+    ag_log(AG_LOG_INFO, "driver %s, version %d", driver != NULL ? "found" : "not found", driver_version);
+}
+
+bool ag_real_open(void)
+{
+    pthread_once(&once, open_driver);
+    return missing != CUDA_ERROR_NO_DEVICE;
+}
+
+bool ag_real_has(unsigned long offset)
+{
+    ag_real_open();
+    for (size_t i = 0; i < ENTRY_COUNT; i++)
+        if (entries[i].offset == offset)
+            return present[i];
+    return false;
+}
+
+int ag_real_version(void)
+{
+    return driver_version;
+}
+
+#define AG_HOOK(impl, symbol, api, since, variant, class, scope, blocking, stream, type, params, args, reason)         \
+    static CUresult resolve_##symbol params                                                                            \
+    {                                                                                                                  \
+        ag_real_open();                                                                                                \
+        return ag_real.symbol args;                                                                                    \
+    }
+#include "shim/hook/table.def"
+#undef AG_HOOK

@@ -1,0 +1,37 @@
+/* The real driver: its entry points and how they are found.
+ *
+ * Every member of ag_real is callable at any time: it starts as a stub that finds the driver and then calls, and stays
+ * a stub that answers CUDA_ERROR_NOT_FOUND where the driver lacks the function (or CUDA_ERROR_NO_DEVICE where there is
+ * no driver). Thread rule: any thread.
+ */
+#ifndef AG_SHIM_BASE_REAL_H
+#define AG_SHIM_BASE_REAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "shim/base/cuda.h"
+
+struct ag_real {
+#define AG_HOOK(impl, symbol, api, since, variant, class, scope, blocking, stream, type, params, args, reason)         \
+    CUresult(*symbol) params;
+#include "shim/hook/table.def"
+#undef AG_HOOK
+};
+
+extern struct ag_real ag_real;
+
+/* Finds the driver, once. Returns whether it is there. */
+bool ag_real_open(void);
+
+/* True when the driver exports the function: AG_REAL_HAS(cuLaunchKernelEx). */
+#define AG_REAL_HAS(symbol) ag_real_has(offsetof(struct ag_real, symbol))
+bool ag_real_has(unsigned long offset);
+
+/* The version the driver answers (13000 for 13.0), 0 before it was found. */
+int ag_real_version(void);
+
+/* The next dlopen in line after this library's own. */
+void *ag_real_dlopen(const char *file, int mode);
+
+#endif

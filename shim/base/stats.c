@@ -1,0 +1,112 @@
+#include "shim/base/stats.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "shim/base/options.h"
+
+static _Atomic uint64_t process[AG_STAT_COUNT];
+static struct timespec started;
+
+enum group { PLAIN, FLUSHES, BYPASS };
+
+static const struct {
+    const char *name;
+    enum group group;
+} keys[AG_STAT_COUNT] = {
+#define AG_STAT(name, help) [AG_STAT_##name] = {#name, PLAIN},
+#define AG_STAT_FLUSH(name, help) [AG_FLUSH_##name] = {#name, FLUSHES},
+#define AG_STAT_BYPASS(name, help) [AG_BYPASS_##name] = {#name, BYPASS},
+#include "shim/base/stats.def"
+#undef AG_STAT
+#undef AG_STAT_FLUSH
+#undef AG_STAT_BYPASS
+};
+
+void ag_stats_start(void)
+{
+    clock_gettime(CLOCK_MONOTONIC, &started);
+}
+
+void ag_stats_add(enum ag_stat stat, uint64_t n)
+{
+    atomic_fetch_add_explicit(&process[stat], n, memory_order_relaxed);
+}
+
+void ag_stats_collect(struct ag_stats *total)
+{
+    for (int i = 0; i < AG_STAT_COUNT; i++)
+        total->count[i] += atomic_load_explicit(&process[i], memory_order_relaxed);
+}
+
+static size_t write_group(char *text, size_t size, const char *name, enum group group, const struct ag_stats *total)
+{
+    size_t used = (size_t)snprintf(text, size, ",\"%s\":{", name);
+    const char *comma = "";
+    for (int i = 0; i < AG_STAT_COUNT; i++)
+        if (keys[i].group == group && total->count[i] != 0) {
+            used += (size_t)snprintf(text + used, size - used, "%s\"%s\":%llu", comma, keys[i].name,
+                                     (unsigned long long)total->count[i]);
+            comma = ",";
+        }
+    return used + (size_t)snprintf(text + used, size - used, "}");
+}
+
+static size_t write_json(char *text, size_t size, const struct ag_stats *total, int driver_version)
+{
+    static const char *const modes[] = {"replay", "observe", "verify", "off"};
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    double seconds = (double)(now.tv_sec - started.tv_sec) + (double)(now.tv_nsec - started.tv_nsec) / 1e9;
+    size_t used = (size_t)snprintf(text, size, "{\"version\":\"%s\",\"mode\":\"%s\",\"driver\":%d,\"seconds\":%.3f",
+                                   AG_VERSION, modes[ag_options.mode], driver_version, seconds);
+    for (int i = 0; i < AG_STAT_COUNT; i++)
+        if (keys[i].group == PLAIN)
+            used += (size_t)snprintf(text + used, size - used, ",\"%s\":%llu", keys[i].name,
+                                     (unsigned long long)total->count[i]);
+    used += write_group(text + used, size - used, "flushes", FLUSHES, total);
+    used += write_group(text + used, size - used, "bypass", BYPASS, total);
+    return used + (size_t)snprintf(text + used, size - used, "}\n");
+}
+
+void ag_stats_write(const struct ag_stats *total, const char *pattern, int driver_version)
+{
+    char path[4096], text[8192];
+    size_t size = write_json(text, sizeof text, total, driver_version);
+    int fd = -1, problem = 0;
+    if (strcmp(pattern, "-") == 0)
+        fd = STDOUT_FILENO;
+    else if (ag_options_expand(pattern, path, sizeof path) != 0)
+        problem = ENAMETOOLONG;
+    else {
+        fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+        problem = fd < 0 ? errno : 0;
+    }
+    if (fd >= 0) {
+        size_t done = 0;
+        while (done < size) {
+            ssize_t n = write(fd, text + done, size - done);
+            if (n < 0 && errno == EINTR)
+                continue;
+            if (n <= 0) {
+                problem = errno;
+                break;
+            }
+            done += (size_t)n;
+        }
+        if (fd != STDOUT_FILENO && close(fd) != 0)
+            problem = errno;
+    }
+    if (problem != 0) {
+        char line[512];
+        int length = snprintf(line, sizeof line, "autograph: cannot write statistics to %.300s: %s\n", pattern,
+                              strerror(problem));
+        if (write(STDERR_FILENO, line, (size_t)length) < 0)
+            return;
+    }
+}

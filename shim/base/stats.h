@@ -1,0 +1,38 @@
+/* Statistics: counters and the JSON object at exit (AUTOGRAPH_STATS).
+ *
+ * Each window has a set of its own, written under its lock; what happens outside of windows goes to the process's set,
+ * atomically. ag_stats_write() sums up. Thread rule: ag_stats_add() any thread.
+ */
+#ifndef AG_SHIM_BASE_STATS_H
+#define AG_SHIM_BASE_STATS_H
+
+#include <stdint.h>
+
+enum ag_stat {
+#define AG_STAT(name, help) AG_STAT_##name,
+#define AG_STAT_FLUSH(name, help) AG_FLUSH_##name,
+#define AG_STAT_BYPASS(name, help) AG_BYPASS_##name,
+#include "shim/base/stats.def"
+#undef AG_STAT
+#undef AG_STAT_FLUSH
+#undef AG_STAT_BYPASS
+    AG_STAT_COUNT
+};
+
+struct ag_stats {
+    uint64_t count[AG_STAT_COUNT];
+};
+
+/* The process's own set. */
+void ag_stats_add(enum ag_stat stat, uint64_t n);
+
+/* Adds the process's own set to total. */
+void ag_stats_collect(struct ag_stats *total);
+
+/* Writes the JSON object to the path (or "-" for standard output). Says one line on standard error when it cannot. */
+void ag_stats_write(const struct ag_stats *total, const char *pattern, int driver_version);
+
+/* Seconds since the library was loaded are counted from this call. */
+void ag_stats_start(void);
+
+#endif

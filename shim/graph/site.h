@@ -1,0 +1,74 @@
+/* Sites: what the shim knows about a token.
+ *
+ * A site is a token's user pointer. It says how the op is submitted and what the driver has accepted for it so far.
+ * Thread rule: the lock of the window that owns the token.
+ */
+#ifndef AG_SHIM_GRAPH_SITE_H
+#define AG_SHIM_GRAPH_SITE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "analysis/token.h"
+#include "shim/base/cuda.h"
+
+/* Most launch attributes that a held launch may have. */
+#define AG_SITE_ATTRIBUTES 8
+
+/* Largest argument block that is held, in bytes (the limit of drivers since 12.1 is 32764). */
+#define AG_SITE_ARGUMENTS 32764
+
+struct ag_param {
+    uint32_t offset; /* within the argument bytes */
+    uint32_t size;
+};
+
+/* A record of a kernel; the argument bytes follow. */
+struct ag_kernel_record {
+    uint32_t grid[3];
+    uint32_t shared; /* dynamic shared memory, bytes */
+};
+
+struct ag_memset_record {
+    CUdeviceptr target;
+    uint64_t count; /* elements */
+    uint32_t value;
+    uint32_t pad;
+};
+
+struct ag_copy_record {
+    CUdeviceptr target;
+    CUdeviceptr source; /* a host address for a copy from pinned memory */
+    uint64_t bytes;
+};
+
+/* The dynamic shared memory limit of a function, as the program has set it (shim/graph/limit.c). */
+struct ag_limit {
+    atomic_int program; /* bytes; -1 while the program has not set it */
+    atomic_int real;    /* the limit in force in the driver, bytes; -1 while unknown */
+};
+
+struct ag_site {
+    struct ag_token *token;
+    bool accepted; /* the driver has taken it eagerly at least once */
+    /* kernels */
+    CUfunction function;
+    bool is_kernel; /* function is a CUkernel handle */
+    bool gaps;      /* there are bytes between parameters: a record must be cleared first */
+    uint32_t block[3];
+    uint32_t shared_accepted; /* the most dynamic shared memory accepted, bytes */
+    uint32_t cluster[3];      /* 0, or the shape that the grid must be a multiple of */
+    bool overlaps;            /* programmatic stream serialization: may start before its predecessor ends */
+    unsigned attribute_count;
+    CUlaunchAttribute attributes[AG_SITE_ATTRIBUTES];
+    struct ag_limit *limit;
+    uint32_t argument_bytes;
+    unsigned param_count;
+    struct ag_param *params; /* owned */
+    /* memsets and copies */
+    uint32_t element; /* bytes of a memset's element */
+    bool from_host;   /* copy: the source is pinned host memory */
+};
+
+#endif
