@@ -63,7 +63,8 @@ struct ag_chunk {
     unsigned length;
     uint32_t records_size;
     unsigned sightings;
-    bool refused; /* building failed once: submit eagerly */
+    unsigned refusals; /* times patching one of its instances failed */
+    bool refused;      /* building failed once: submit eagerly */
     uint64_t last_used;
     struct ag_ghost ghosts[AG_BOOK_GHOSTS];
     const struct ag_token *tokens[];

@@ -19,4 +19,4 @@ $(B)/facade/libcuda.so.1:
 $(B)/libautograph_cuda.so: $(B)/libautograph.so $(B)/facade/libcuda.so.1
 	$(call say,LD,$@)
 	$(Q)echo '/* no code: see shim/preload/preload.c */' | $(CC) -shared -fPIC -x c - -o $@ -Wl,-soname,libautograph_cuda.so \
-	  -Wl,--no-as-needed $(B)/libautograph.so $(B)/facade/libcuda.so.1 -Wl,-z,nodelete
+	  -Wl,--no-as-needed -x none $(B)/libautograph.so $(B)/facade/libcuda.so.1 -Wl,-z,nodelete

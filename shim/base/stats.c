@@ -38,6 +38,13 @@ void ag_stats_add(enum ag_stat stat, uint64_t n)
     atomic_fetch_add_explicit(&process[stat], n, memory_order_relaxed);
 }
 
+void ag_stats_max(enum ag_stat stat, uint64_t n)
+{
+    uint64_t old = atomic_load_explicit(&process[stat], memory_order_relaxed);
+    while (old < n && !atomic_compare_exchange_weak(&process[stat], &old, n)) {
+    }
+}
+
 void ag_stats_collect(struct ag_stats *total)
 {
     for (int i = 0; i < AG_STAT_COUNT; i++)

@@ -25,6 +25,7 @@ struct ag_stats {
 
 /* The process's own set. */
 void ag_stats_add(enum ag_stat stat, uint64_t n);
+void ag_stats_max(enum ag_stat stat, uint64_t n);
 
 /* Adds the process's own set to total. */
 void ag_stats_collect(struct ag_stats *total);

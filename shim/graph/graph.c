@@ -80,13 +80,14 @@ static void copy_params(const struct ag_site *site, const unsigned char *record,
 struct builder {
     const struct ag_target *target;
     struct ag_exec *exec;
-    unsigned length;       /* nodes made so far */
-    unsigned frontier;     /* first node that the next one must wait for: all from here on may still run */
-    bool after_kernel;     /* the node made last is a kernel */
+    unsigned length;   /* nodes made so far */
+    unsigned frontier; /* first node that the next one must wait for: all from here on may still run */
+    bool after_kernel; /* the node made last is a kernel */
     void *params[PARAMS_MAX];
 };
 
-static CUresult add_kernel(struct builder *b, const struct ag_site *site, const unsigned char *record, CUgraphNode *node)
+static CUresult add_kernel(struct builder *b, const struct ag_site *site, const unsigned char *record,
+                           CUgraphNode *node)
 {
     CUDA_KERNEL_NODE_PARAMS params;
     kernel_params(b->target, site, record, b->params, &params);
@@ -244,6 +245,7 @@ CUresult ag_graph_submit(const struct ag_target *target, const struct ag_token *
     struct ag_copy_record copy;
     memcpy(&copy, record, sizeof copy);
     if (site->from_host)
-        return ag_real.cuMemcpyHtoDAsync_v2(copy.target, (const void *)(uintptr_t)copy.source, copy.bytes, target->stream);
+        return ag_real.cuMemcpyHtoDAsync_v2(copy.target, (const void *)(uintptr_t)copy.source, copy.bytes,
+                                            target->stream);
     return ag_real.cuMemcpyDtoDAsync_v2(copy.target, copy.source, copy.bytes, target->stream);
 }

@@ -1,0 +1,98 @@
+/* The generic wrappers: order, forward. Made from the table. */
+#include <string.h>
+
+#include "shim/hook/hook.h"
+
+enum class { RECORD, FLUSH, CAPTURE, DROP, STATE, LOOKUP, PASS };
+enum variant { LEGACY, PTSZ, PTDS };
+#define AG_SCOPE(scope) AG_SCOPE_##scope
+
+/* Why a function flushes, for the statistics: by the first part of its name. */
+static enum ag_stat reason_of(const char *symbol)
+{
+    static const struct {
+        const char *prefix;
+        enum ag_stat reason;
+    } reasons[] = {
+            {"cuMemcpy", AG_FLUSH_copy},
+            {"cuMemset", AG_FLUSH_copy},
+            {"cuMem", AG_FLUSH_memory},
+            {"cuCtxSynchronize", AG_FLUSH_sync},
+            {"cuStreamSynchronize", AG_FLUSH_sync},
+            {"cuEventSynchronize", AG_FLUSH_sync},
+            {"cuEvent", AG_FLUSH_event},
+            {"cuStreamWaitEvent", AG_FLUSH_event},
+            {"cuLaunchHost", AG_FLUSH_host},
+            {"cuStreamAddCallback", AG_FLUSH_host},
+            {"cuLaunch", AG_FLUSH_launch},
+            {"cuStream", AG_FLUSH_stream},
+            {"cuCtx", AG_FLUSH_context},
+            {"cuDevicePrimary", AG_FLUSH_context},
+            {"cuModule", AG_FLUSH_module},
+            {"cuLibrary", AG_FLUSH_module},
+            {"cuKernel", AG_FLUSH_module},
+            {"cuFunc", AG_FLUSH_module},
+            {"cuOccupancy", AG_FLUSH_module},
+            {"cuGraph", AG_FLUSH_graph},
+            {"cuArray", AG_FLUSH_memory},
+    };
+    for (size_t i = 0; i < sizeof reasons / sizeof reasons[0]; i++)
+        if (strncmp(symbol, reasons[i].prefix, strlen(reasons[i].prefix)) == 0)
+            return reasons[i].reason;
+    return AG_FLUSH_other;
+}
+
+static void before(const char *symbol, enum class class, enum ag_scope scope, bool blocking, bool has_stream,
+                   CUstream stream, bool ptsz)
+{
+    if (atomic_load_explicit(&ag_window_open, memory_order_relaxed) == 0)
+        return;
+    enum ag_stat reason = reason_of(symbol);
+    if (has_stream && class == FLUSH) {
+        ag_order_stream(stream, ptsz, reason);
+        if (blocking || scope == AG_SCOPE_ALL)
+            ag_order_all(reason, false);
+        return;
+    }
+    if (scope == AG_SCOPE_STREAM && has_stream)
+        ag_order_stream(stream, ptsz, reason);
+    else
+        ag_order_all(reason, true);
+}
+
+/* What a call of class DROP or STATE makes void. */
+static void forget(const char *symbol, enum class class)
+{
+    if (class == DROP) {
+        if (strncmp(symbol, "cuCtxDisablePeer", 16) == 0 || strncmp(symbol, "cuModule", 8) == 0 ||
+            strncmp(symbol, "cuLibrary", 9) == 0 || strncmp(symbol, "cuGraph", 7) == 0)
+            ag_window_forget_code();
+        else
+            ag_window_forget(NULL, NULL);
+    } else if (strncmp(symbol, "cuDevicePrimaryCtxRetain", 24) != 0 && strncmp(symbol, "cuCtxCreate", 11) != 0) {
+        /* rare: everything built under the old state is built anew */
+        ag_window_forget_code();
+        if (strncmp(symbol, "cuModuleGetTexRef", 17) == 0 || strncmp(symbol, "cuModuleGetSurfRef", 18) == 0)
+            atomic_store(&ag_window_bypass, AG_BYPASS_blind);
+    }
+}
+
+#define GENERATE_NONE(symbol, variant, class, scope, blocking, stream, params, args)
+#define GENERATE_OWN(symbol, variant, class, scope, blocking, stream, params, args)
+#define GENERATE_GEN(symbol, variant, class, scope, blocking, stream, params, args)                                    \
+    CUresult ag_hook_##symbol params                                                                                   \
+    {                                                                                                                  \
+        before(#symbol, class, AG_SCOPE(scope), blocking, HAS_STREAM(stream), stream, variant == PTSZ);                \
+        if (class == DROP || class == STATE)                                                                           \
+            forget(#symbol, class);                                                                                    \
+        return ag_hook_late(ag_real.symbol args);                                                                      \
+    }                                                                                                                  \
+    AG_HOOK_EXPORT(symbol, params)
+
+/* AG_NO_STREAM arrives here expanded, and is the only stream column that begins with a parenthesis. */
+#define HAS_STREAM(stream) (#stream[0] != '(')
+
+#define AG_HOOK(impl, symbol, api, since, variant, class, scope, blocking, stream, type, params, args, reason)         \
+    GENERATE_##impl(symbol, variant, class, scope, blocking, stream, params, args)
+#include "shim/hook/table.def"
+#undef AG_HOOK

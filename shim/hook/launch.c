@@ -1,0 +1,398 @@
+/* Kernel launches: held, or passed to the driver. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "shim/base/log.h"
+#include "shim/hook/hook.h"
+#include "shim/hook/limit.h"
+
+/* A launch as the program gave it. */
+struct launch {
+    CUfunction function;
+    unsigned grid[3], block[3], shared;
+    CUstream stream;
+    void **params, **extra;
+    const CUlaunchAttribute *attributes;
+    unsigned attribute_count;
+    bool ptsz;
+};
+
+/* The identity of a kernel op. */
+struct key {
+    CUfunction function;
+    uint32_t block[3];
+    uint32_t count;
+    struct {
+        uint32_t id;
+        uint32_t value[4];
+    } attributes[AG_SITE_ATTRIBUTES];
+};
+
+bool ag_hook_may_hold(enum ag_stat *why)
+{
+    int bypass = atomic_load_explicit(&ag_window_bypass, memory_order_relaxed);
+    if (__builtin_expect(bypass != 0, 0)) {
+        *why = (enum ag_stat)bypass;
+        return false;
+    }
+    if (__builtin_expect(atomic_load_explicit(&ag_window_captures, memory_order_relaxed) > 0, 0)) {
+        *why = AG_BYPASS_capture;
+        return false;
+    }
+    return true;
+}
+
+void ag_hook_passed(enum ag_stat why)
+{
+    ag_stats_add(AG_STAT_launches, 1);
+    ag_stats_add(AG_STAT_eager, 1);
+    ag_stats_add(AG_STAT_driver_calls, 1);
+    ag_stats_add(why, 1);
+}
+
+/* Bytes of an attribute's value that mean something; 0 for attributes that are never held. */
+static size_t meaningful(const CUlaunchAttribute *attribute)
+{
+    switch ((int)attribute->id) {
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
+        return 12;
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+    case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
+    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+        return 4;
+    default:
+        return 0;
+    }
+}
+
+/* Fills the key; false: some attribute cannot be held. */
+static bool make_key(const struct launch *l, struct key *key)
+{
+    memset(key, 0, sizeof *key);
+    key->function = l->function;
+    memcpy(key->block, l->block, sizeof key->block);
+    for (unsigned i = 0; i < l->attribute_count; i++) {
+        const CUlaunchAttribute *attribute = &l->attributes[i];
+        if (attribute->id == CU_LAUNCH_ATTRIBUTE_IGNORE)
+            continue;
+        /* a launch that is not cooperative after all */
+        if (attribute->id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE && attribute->value.cooperative == 0)
+            continue;
+        size_t bytes = meaningful(attribute);
+        if (bytes == 0 || key->count == AG_SITE_ATTRIBUTES)
+            return false;
+        key->attributes[key->count].id = (uint32_t)attribute->id;
+        memcpy(key->attributes[key->count].value, &attribute->value, bytes);
+        key->count++;
+    }
+    return true;
+}
+
+static CUresult forward(const struct launch *l)
+{
+    if (l->attributes == NULL && l->attribute_count == 0)
+        return (l->ptsz ? ag_real.cuLaunchKernel_ptsz
+                        : ag_real.cuLaunchKernel)(l->function, l->grid[0], l->grid[1], l->grid[2], l->block[0],
+                                                  l->block[1], l->block[2], l->shared, l->stream, l->params, l->extra);
+    CUlaunchConfig config = {.gridDimX = l->grid[0],
+                             .gridDimY = l->grid[1],
+                             .gridDimZ = l->grid[2],
+                             .blockDimX = l->block[0],
+                             .blockDimY = l->block[1],
+                             .blockDimZ = l->block[2],
+                             .sharedMemBytes = l->shared,
+                             .hStream = l->stream,
+                             .attrs = (CUlaunchAttribute *)(uintptr_t)l->attributes,
+                             .numAttrs = l->attribute_count};
+    return (l->ptsz ? ag_real.cuLaunchKernelEx_ptsz : ag_real.cuLaunchKernelEx)(&config, l->function, l->params,
+                                                                                l->extra);
+}
+
+/* Asks the driver for the parameters' layout. */
+static bool read_params(struct ag_site *site)
+{
+    size_t offset, size;
+    CUresult result = ag_real.cuFuncGetParamInfo(site->function, 0, &offset, &size);
+    if (result == CUDA_ERROR_INVALID_HANDLE) {
+        site->is_kernel = true;
+        result = ag_real.cuKernelGetParamInfo((CUkernel)(void *)site->function, 0, &offset, &size);
+    }
+    unsigned capacity = 0;
+    uint32_t end = 0;
+    for (unsigned i = 0; result == CUDA_SUCCESS; i++) {
+        if (i == 1024 || offset + size > AG_SITE_ARGUMENTS)
+            return false;
+        if (i == capacity) {
+            capacity = capacity != 0 ? 2 * capacity : 8;
+            struct ag_param *params = realloc(site->params, capacity * sizeof *params);
+            if (params == NULL)
+                return false;
+            site->params = params;
+        }
+        site->gaps = site->gaps || offset != end;
+        site->params[i] = (struct ag_param){(uint32_t)offset, (uint32_t)size};
+        site->param_count = i + 1;
+        end = (uint32_t)(offset + size);
+        result = site->is_kernel ? ag_real.cuKernelGetParamInfo((CUkernel)(void *)site->function, i + 1, &offset, &size)
+                                 : ag_real.cuFuncGetParamInfo(site->function, i + 1, &offset, &size);
+    }
+    site->argument_bytes = end;
+    site->gaps = site->gaps || end % AG_RECORD_ALIGN != 0;
+    return result == CUDA_ERROR_INVALID_VALUE; /* the answer past the last parameter */
+}
+
+/* Makes the site of a launch that the driver has just accepted. The caller has the lock. */
+static struct ag_token *make_token(struct ag_window *w, const struct launch *l, const struct key *key)
+{
+    struct ag_site probe = {.function = l->function};
+    struct ag_site *site = NULL;
+    if (!read_params(&probe) || (site = malloc(sizeof *site)) == NULL) {
+        free(probe.params);
+        return NULL;
+    }
+    *site = probe;
+    memcpy(site->block, l->block, sizeof site->block);
+    for (unsigned i = 0; i < key->count; i++) {
+        CUlaunchAttribute *attribute = &site->attributes[site->attribute_count++];
+        attribute->id = (CUlaunchAttributeID)key->attributes[i].id;
+        memcpy(&attribute->value, key->attributes[i].value, sizeof key->attributes[i].value);
+        if (attribute->id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
+            memcpy(site->cluster, key->attributes[i].value, sizeof site->cluster);
+        if (attribute->id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION && key->attributes[i].value[0] != 0)
+            site->overlaps = true;
+    }
+    uint32_t record = ag_record_round(sizeof(struct ag_kernel_record) + site->argument_bytes);
+    struct ag_token *token = ag_token_intern(&w->table, AG_OP_KERNEL, key, sizeof *key, record, NULL);
+    if (token == NULL || token->user != NULL) {
+        free(site->params);
+        free(site);
+        return token;
+    }
+    site->token = token;
+    site->limit = ag_limit_of(l->function, w->device);
+    token->user = site;
+    return token;
+}
+
+static unsigned cache_index(const struct launch *l)
+{
+    uint64_t h = ((uint64_t)(uintptr_t)l->function >> 4) + l->block[0] * 0x9e3779b9u + l->block[1] * 0x85ebca6bu +
+                 l->block[2] * 0xc2b2ae35u + l->attribute_count * 77u;
+    return (unsigned)((h * 0x9e3779b97f4a7c15u) >> 56) % AG_SITE_CACHE;
+}
+
+/* The token of a launch when it is known. */
+static struct ag_token *find_token(struct ag_window *w, const struct launch *l, const struct key *key, unsigned index)
+{
+    struct ag_token *token = w->cache[index];
+    if (token != NULL) {
+        const struct ag_site *site = token->user;
+        if (site->function == l->function && site->attribute_count == 0 && key == NULL &&
+            memcmp(site->block, l->block, sizeof site->block) == 0)
+            return token;
+    }
+    struct key own;
+    if (key == NULL) {
+        make_key(l, &own);
+        key = &own;
+    }
+    unsigned char full[2 + sizeof *key] = {AG_OP_KERNEL};
+    memcpy(full + 2, key, sizeof *key);
+    HASH_FIND(hh, w->table.tokens, full, sizeof full, token);
+    if (token != NULL && token->user != NULL && ((struct ag_site *)token->user)->attribute_count == 0)
+        w->cache[index] = token;
+    return token;
+}
+
+/* Whether the driver would certainly take the launch. */
+static bool acceptable(const struct ag_site *site, const struct launch *l)
+{
+    const unsigned *grid = l->grid;
+    if (grid[0] - 1 >= 0x7fffffffu || grid[1] - 1 >= 65535u || grid[2] - 1 >= 65535u)
+        return false;
+    if (site->cluster[0] != 0 &&
+        (grid[0] % site->cluster[0] != 0 || grid[1] % site->cluster[1] != 0 || grid[2] % site->cluster[2] != 0))
+        return false;
+    if (l->shared > site->shared_accepted)
+        return false;
+    int limit = atomic_load_explicit(&site->limit->program, memory_order_relaxed);
+    return l->shared == 0 || limit < 0 || l->shared <= (unsigned)limit;
+}
+
+/* Copies the arguments into a record; false when they cannot be read as the function's layout. */
+static bool copy_arguments(const struct ag_site *site, const struct launch *l, unsigned char *arguments)
+{
+    if (site->gaps)
+        memset(arguments, 0, site->argument_bytes + AG_RECORD_ALIGN - 1 - (site->argument_bytes - 1) % AG_RECORD_ALIGN);
+    if (l->params != NULL) {
+        if (l->extra != NULL)
+            return false;
+        for (unsigned i = 0; i < site->param_count; i++) {
+            const void *from = l->params[i];
+            unsigned char *to = arguments + site->params[i].offset;
+            if (from == NULL)
+                return false;
+            switch (site->params[i].size) {
+            case 8:
+                memcpy(to, from, 8);
+                break;
+            case 4:
+                memcpy(to, from, 4);
+                break;
+            default:
+                memcpy(to, from, site->params[i].size);
+            }
+        }
+        return true;
+    }
+    if (l->extra == NULL)
+        return site->param_count == 0;
+    const void *buffer = NULL;
+    size_t size = 0;
+    for (void **e = l->extra; *e != CU_LAUNCH_PARAM_END; e += 2) {
+        if (*e == CU_LAUNCH_PARAM_BUFFER_POINTER)
+            buffer = e[1];
+        else if (*e == CU_LAUNCH_PARAM_BUFFER_SIZE)
+            size = *(size_t *)e[1];
+        else
+            return false;
+    }
+    /* the buffer may end in padding */
+    if (buffer == NULL || size < site->argument_bytes || size > site->argument_bytes + 15u)
+        return false;
+    memcpy(arguments, buffer, site->argument_bytes);
+    return true;
+}
+
+/* Submits what came before and gives the launch to the driver. The window is not locked. */
+static CUresult pass(const struct launch *l, enum ag_stat why, bool everything)
+{
+    if (everything)
+        ag_order_all(AG_FLUSH_launch, true);
+    else
+        ag_order_stream(l->stream, l->ptsz, AG_FLUSH_launch);
+    ag_hook_passed(why);
+    return ag_hook_late(forward(l));
+}
+
+static CUresult launch(const struct launch *l)
+{
+    enum ag_stat why = AG_BYPASS_stream;
+    struct key key;
+    bool plain = l->attribute_count == 0;
+    if (!ag_hook_may_hold(&why) || (!plain && !make_key(l, &key)))
+        return pass(l, !plain && why == AG_BYPASS_stream ? AG_BYPASS_attribute : why, true);
+    struct ag_window *w = ag_window_enter(l->stream, l->ptsz);
+    if (w == NULL)
+        return pass(l, why, true);
+    unsigned index = cache_index(l);
+    struct ag_token *token = find_token(w, l, plain ? NULL : &key, index);
+    struct ag_site *site = token != NULL ? token->user : NULL;
+    if (site != NULL && acceptable(site, l)) {
+        if (atomic_load_explicit(&ag_window_open, memory_order_relaxed) >
+            (unsigned)atomic_load_explicit(&w->open, memory_order_relaxed)) {
+            /* another window holds work: mind the legacy stream, without this lock */
+            bool legacy = w->legacy, blocking = w->blocking;
+            ag_lock_release(&w->lock);
+            ag_order_legacy(legacy, blocking);
+            struct ag_window *again = ag_window_enter(l->stream, l->ptsz);
+            if (again == NULL)
+                return pass(l, why, true);
+            w = again;
+            token = find_token(w, l, plain ? NULL : &key, index);
+            site = token != NULL ? token->user : NULL;
+        }
+        unsigned char *record = site != NULL ? ag_window_record(w, token->record_size) : NULL;
+        if (record != NULL && copy_arguments(site, l, record + sizeof(struct ag_kernel_record))) {
+            struct ag_kernel_record *kernel = (struct ag_kernel_record *)(void *)record;
+            memcpy(kernel->grid, l->grid, sizeof kernel->grid);
+            kernel->shared = l->shared;
+            CUresult result = ag_window_add(w, token, true);
+            ag_lock_release(&w->lock);
+            return result;
+        }
+        ag_lock_release(&w->lock);
+        return pass(l, AG_BYPASS_limit, true);
+    }
+    ag_lock_release(&w->lock);
+
+    /* not certain that the driver takes it: ask it, and learn from the answer */
+    ag_order_all(AG_FLUSH_launch, true);
+    if (l->shared > 0)
+        ag_limit_enforce(l->function, l->shared);
+    CUresult result = forward(l);
+    w = ag_window_enter(l->stream, l->ptsz);
+    if (w == NULL || result != CUDA_SUCCESS) {
+        if (w != NULL)
+            ag_lock_release(&w->lock);
+        ag_hook_passed(AG_BYPASS_limit);
+        return ag_hook_late(result);
+    }
+    if (plain)
+        make_key(l, &key);
+    token = make_token(w, l, &key);
+    unsigned char *record = token != NULL ? ag_window_record(w, token->record_size) : NULL;
+    if (record != NULL) {
+        site = token->user;
+        site->accepted = true;
+        if (l->shared > site->shared_accepted)
+            site->shared_accepted = l->shared;
+        memset(record, 0, token->record_size);
+        w->stats.count[AG_BYPASS_first]++;
+        ag_window_add(w, token, false);
+    } else {
+        ag_hook_passed(AG_BYPASS_limit);
+    }
+    ag_lock_release(&w->lock);
+    return ag_hook_late(result);
+}
+
+#define LAUNCH_KERNEL(symbol, per_thread)                                                                              \
+    CUresult ag_hook_##symbol(CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,       \
+                              unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,                  \
+                              unsigned int sharedMemBytes, CUstream hStream, void **kernelParams, void **extra)        \
+    {                                                                                                                  \
+        return launch(&(struct launch){.function = f,                                                                  \
+                                       .grid = {gridDimX, gridDimY, gridDimZ},                                         \
+                                       .block = {blockDimX, blockDimY, blockDimZ},                                     \
+                                       .shared = sharedMemBytes,                                                       \
+                                       .stream = hStream,                                                              \
+                                       .params = kernelParams,                                                         \
+                                       .extra = extra,                                                                 \
+                                       .ptsz = per_thread});                                                           \
+    }                                                                                                                  \
+    AG_HOOK_EXPORT(symbol, (CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,         \
+                            unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,                    \
+                            unsigned int sharedMemBytes, CUstream hStream, void **kernelParams, void **extra))
+
+LAUNCH_KERNEL(cuLaunchKernel, false)
+LAUNCH_KERNEL(cuLaunchKernel_ptsz, true)
+
+static CUresult launch_ex(const CUlaunchConfig *config, CUfunction f, void **params, void **extra, bool ptsz)
+{
+    if (config == NULL || (config->numAttrs > 0 && config->attrs == NULL)) {
+        ag_order_all(AG_FLUSH_launch, true);
+        return (ptsz ? ag_real.cuLaunchKernelEx_ptsz : ag_real.cuLaunchKernelEx)(config, f, params, extra);
+    }
+    return launch(&(struct launch){.function = f,
+                                   .grid = {config->gridDimX, config->gridDimY, config->gridDimZ},
+                                   .block = {config->blockDimX, config->blockDimY, config->blockDimZ},
+                                   .shared = config->sharedMemBytes,
+                                   .stream = config->hStream,
+                                   .params = params,
+                                   .extra = extra,
+                                   .attributes = config->attrs,
+                                   .attribute_count = config->numAttrs,
+                                   .ptsz = ptsz});
+}
+
+#define LAUNCH_EX(symbol, per_thread)                                                                                  \
+    CUresult ag_hook_##symbol(const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra)           \
+    {                                                                                                                  \
+        return launch_ex(config, f, kernelParams, extra, per_thread);                                                  \
+    }                                                                                                                  \
+    AG_HOOK_EXPORT(symbol, (const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra))
+
+LAUNCH_EX(cuLaunchKernelEx, false)
+LAUNCH_EX(cuLaunchKernelEx_ptsz, true)

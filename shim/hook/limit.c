@@ -1,0 +1,135 @@
+#include "shim/hook/limit.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <uthash.h>
+
+#include "shim/hook/hook.h"
+
+struct id {
+    void *function;
+    int device;
+    int attribute;
+};
+
+struct entry {
+    struct id id;
+    struct ag_limit limit;
+    UT_hash_handle hh;
+};
+
+static struct ag_lock lock = AG_LOCK_INIT(AG_RANK_LEAF);
+static struct entry *entries;
+
+static struct ag_limit *lookup(void *function, int device, int attribute, bool make)
+{
+    static struct ag_limit none = {-1, -1};
+    struct id id;
+    struct entry *entry;
+    memset(&id, 0, sizeof id);
+    id = (struct id){function, device, attribute};
+    ag_lock_take(&lock);
+    HASH_FIND(hh, entries, &id, sizeof id, entry);
+    if (entry == NULL && make && (entry = calloc(1, sizeof *entry)) != NULL) {
+        entry->id = id;
+        atomic_store(&entry->limit.program, -1);
+        atomic_store(&entry->limit.real, -1);
+        HASH_ADD(hh, entries, id, sizeof entry->id, entry);
+    }
+    ag_lock_release(&lock);
+    return entry != NULL ? &entry->limit : make ? &none : NULL;
+}
+
+#define SHARED CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+
+struct ag_limit *ag_limit_of(CUfunction function, CUdevice device)
+{
+    return lookup(function, device, SHARED, true);
+}
+
+static CUresult set_real(void *handle, bool is_kernel, CUfunction_attribute attribute, int value, CUdevice device)
+{
+    return is_kernel ? ag_real.cuKernelSetAttribute(attribute, value, (CUkernel)handle, device)
+                     : ag_real.cuFuncSetAttribute((CUfunction)handle, attribute, value);
+}
+
+void ag_limit_enforce(CUfunction function, unsigned shared)
+{
+    CUdevice device;
+    if (ag_real.cuCtxGetDevice(&device) != CUDA_SUCCESS)
+        return;
+    struct ag_limit *limit = lookup(function, device, SHARED, false);
+    int program = limit != NULL ? atomic_load(&limit->program) : -1;
+    if (program < 0 || shared <= (unsigned)program || atomic_load(&limit->real) == program)
+        return;
+    if (set_real(function, false, SHARED, program, device) == CUDA_SUCCESS ||
+        set_real(function, true, SHARED, program, device) == CUDA_SUCCESS)
+        atomic_store(&limit->real, program);
+}
+
+static CUresult set(void *handle, bool is_kernel, CUfunction_attribute attribute, int value, CUdevice device)
+{
+    struct ag_limit *limit = lookup(handle, device, attribute, true);
+    int real = atomic_load(&limit->real);
+    enum ag_stat why;
+    bool certain = value >= 0 && real >= 0 && ag_hook_may_hold(&why);
+    if (certain && (attribute == SHARED ? value <= real : value == real)) {
+        atomic_store(&limit->program, value);
+        return CUDA_SUCCESS;
+    }
+    ag_order_all(AG_FLUSH_module, true);
+    CUresult result = set_real(handle, is_kernel, attribute, value, device);
+    if (result == CUDA_SUCCESS) {
+        atomic_store(&limit->program, value);
+        atomic_store(&limit->real, value);
+        if (attribute != SHARED)
+            ag_window_forget_code();
+    }
+    return ag_hook_late(result);
+}
+
+CUresult ag_hook_cuFuncSetAttribute(CUfunction hfunc, CUfunction_attribute attrib, int value)
+{
+    CUdevice device;
+    if (ag_real.cuCtxGetDevice(&device) != CUDA_SUCCESS)
+        return ag_real.cuFuncSetAttribute(hfunc, attrib, value);
+    return set(hfunc, false, attrib, value, device);
+}
+AG_HOOK_EXPORT(cuFuncSetAttribute, (CUfunction hfunc, CUfunction_attribute attrib, int value))
+
+CUresult ag_hook_cuKernelSetAttribute(CUfunction_attribute attrib, int val, CUkernel kernel, CUdevice dev)
+{
+    return set(kernel, true, attrib, val, dev);
+}
+AG_HOOK_EXPORT(cuKernelSetAttribute, (CUfunction_attribute attrib, int val, CUkernel kernel, CUdevice dev))
+
+/* The program's own value where the real one may be another. */
+static CUresult get(CUresult result, int *value, CUfunction_attribute attribute, void *handle, CUdevice device)
+{
+    if (result == CUDA_SUCCESS && attribute == SHARED) {
+        const struct ag_limit *limit = lookup(handle, device, SHARED, false);
+        int program = limit != NULL ? atomic_load(&limit->program) : -1;
+        if (program >= 0)
+            *value = program;
+    }
+    return result;
+}
+
+CUresult ag_hook_cuFuncGetAttribute(int *pi, CUfunction_attribute attrib, CUfunction hfunc)
+{
+    CUdevice device = -1;
+    CUresult result = ag_real.cuFuncGetAttribute(pi, attrib, hfunc);
+    if (attrib == SHARED && ag_real.cuCtxGetDevice(&device) != CUDA_SUCCESS)
+        return result;
+    return get(result, pi, attrib, hfunc, device);
+}
+AG_HOOK_EXPORT(cuFuncGetAttribute, (int *pi, CUfunction_attribute attrib, CUfunction hfunc))
+
+CUresult ag_hook_cuKernelGetAttribute(int *pi, CUfunction_attribute attrib, CUkernel kernel, CUdevice dev)
+{
+    /* a kernel that was never launched may be loaded now, which may wait */
+    if (lookup(kernel, dev, SHARED, false) == NULL)
+        ag_order_all(AG_FLUSH_module, true);
+    return get(ag_real.cuKernelGetAttribute(pi, attrib, kernel, dev), pi, attrib, kernel, dev);
+}
+AG_HOOK_EXPORT(cuKernelGetAttribute, (int *pi, CUfunction_attribute attrib, CUkernel kernel, CUdevice dev))

@@ -1,0 +1,20 @@
+/* The dynamic shared memory limit of functions, virtualised.
+ *
+ * Libraries raise and lower the limit before nearly every launch. The real limit is kept at the largest value asked
+ * for, so that graphs built under another value stay valid; the program sees its own value, and a launch beyond it is
+ * still refused by the driver. Other attributes are forwarded, and flush only when they change. Thread rule: any
+ * thread.
+ */
+#ifndef AG_SHIM_HOOK_LIMIT_H
+#define AG_SHIM_HOOK_LIMIT_H
+
+#include "shim/graph/site.h"
+
+/* The limit of a function (or kernel) on a device; lives for ever, never NULL. */
+struct ag_limit *ag_limit_of(CUfunction function, CUdevice device);
+
+/* Before a launch of which the shim is not certain: brings the real limit down to the program's when the launch asks
+ * for more than that, so that the driver gives its own answer. */
+void ag_limit_enforce(CUfunction function, unsigned shared);
+
+#endif

@@ -1,0 +1,202 @@
+/* Wrappers that do more than order and forward: queries, captures, streams, pointer lookup. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "shim/base/log.h"
+#include "shim/hook/hook.h"
+
+/* A query that answers "not ready" must become ready without further calls, so everything is submitted first. */
+static CUresult queried(CUresult result)
+{
+    if (result == CUDA_ERROR_NOT_READY)
+        ag_order_all(AG_FLUSH_event, false);
+    return ag_hook_late(result);
+}
+
+#define EVENT_QUERY(symbol, params, args)                                                                              \
+    CUresult ag_hook_##symbol params                                                                                   \
+    {                                                                                                                  \
+        return queried(ag_real.symbol args);                                                                           \
+    }                                                                                                                  \
+    AG_HOOK_EXPORT(symbol, params)
+
+EVENT_QUERY(cuEventQuery, (CUevent hEvent), (hEvent))
+EVENT_QUERY(cuEventElapsedTime, (float *pMilliseconds, CUevent hStart, CUevent hEnd), (pMilliseconds, hStart, hEnd))
+#if CUDA_VERSION >= 12080
+EVENT_QUERY(cuEventElapsedTime_v2, (float *pMilliseconds, CUevent hStart, CUevent hEnd), (pMilliseconds, hStart, hEnd))
+#endif
+
+#define STREAM_QUERY(symbol, per_thread)                                                                               \
+    CUresult ag_hook_##symbol(CUstream hStream)                                                                        \
+    {                                                                                                                  \
+        if (atomic_load_explicit(&ag_window_open, memory_order_relaxed) != 0)                                          \
+            ag_order_stream(hStream, per_thread, AG_FLUSH_event);                                                      \
+        return queried(ag_real.symbol(hStream));                                                                       \
+    }                                                                                                                  \
+    AG_HOOK_EXPORT(symbol, (CUstream hStream))
+
+STREAM_QUERY(cuStreamQuery, false)
+STREAM_QUERY(cuStreamQuery_ptsz, true)
+
+/* While a capture is under way anywhere nothing is held. */
+#define BEGIN_CAPTURE(symbol, params, args)                                                                            \
+    CUresult ag_hook_##symbol params                                                                                   \
+    {                                                                                                                  \
+        atomic_fetch_add(&ag_window_captures, 1);                                                                      \
+        ag_order_all(AG_FLUSH_capture, true);                                                                          \
+        CUresult result = ag_real.symbol args;                                                                         \
+        if (result != CUDA_SUCCESS)                                                                                    \
+            atomic_fetch_sub(&ag_window_captures, 1);                                                                  \
+        return result;                                                                                                 \
+    }                                                                                                                  \
+    AG_HOOK_EXPORT(symbol, params)
+
+BEGIN_CAPTURE(cuStreamBeginCapture, (CUstream hStream), (hStream))
+BEGIN_CAPTURE(cuStreamBeginCapture_ptsz, (CUstream hStream), (hStream))
+BEGIN_CAPTURE(cuStreamBeginCapture_v2, (CUstream hStream, CUstreamCaptureMode mode), (hStream, mode))
+BEGIN_CAPTURE(cuStreamBeginCapture_v2_ptsz, (CUstream hStream, CUstreamCaptureMode mode), (hStream, mode))
+BEGIN_CAPTURE(cuStreamBeginCaptureToGraph,
+              (CUstream hStream, CUgraph hGraph, const CUgraphNode *dependencies, const CUgraphEdgeData *dependencyData,
+               size_t numDependencies, CUstreamCaptureMode mode),
+              (hStream, hGraph, dependencies, dependencyData, numDependencies, mode))
+BEGIN_CAPTURE(cuStreamBeginCaptureToGraph_ptsz,
+              (CUstream hStream, CUgraph hGraph, const CUgraphNode *dependencies, const CUgraphEdgeData *dependencyData,
+               size_t numDependencies, CUstreamCaptureMode mode),
+              (hStream, hGraph, dependencies, dependencyData, numDependencies, mode))
+
+/* The capture is over unless the stream is not the one that it began in, or not capturing at all. */
+static CUresult ended(CUresult result)
+{
+    if (result != CUDA_ERROR_ILLEGAL_STATE && result != CUDA_ERROR_INVALID_VALUE &&
+        result != CUDA_ERROR_INVALID_HANDLE && result != CUDA_ERROR_STREAM_CAPTURE_UNMATCHED &&
+        result != CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD && result != CUDA_ERROR_INVALID_CONTEXT &&
+        result != CUDA_ERROR_NOT_INITIALIZED) {
+        int now = atomic_load(&ag_window_captures);
+        while (now > 0 && !atomic_compare_exchange_weak(&ag_window_captures, &now, now - 1)) {
+        }
+    }
+    return result;
+}
+
+#define END_CAPTURE(symbol)                                                                                            \
+    CUresult ag_hook_##symbol(CUstream hStream, CUgraph *phGraph)                                                      \
+    {                                                                                                                  \
+        return ended(ag_real.symbol(hStream, phGraph));                                                                \
+    }                                                                                                                  \
+    AG_HOOK_EXPORT(symbol, (CUstream hStream, CUgraph * phGraph))
+
+END_CAPTURE(cuStreamEndCapture)
+END_CAPTURE(cuStreamEndCapture_ptsz)
+
+/* The handle may come back for another stream. */
+#define STREAM_DESTROY(symbol)                                                                                         \
+    CUresult ag_hook_##symbol(CUstream hStream)                                                                        \
+    {                                                                                                                  \
+        ag_order_stream(hStream, false, AG_FLUSH_stream);                                                              \
+        if (hStream != NULL && hStream != CU_STREAM_LEGACY && hStream != CU_STREAM_PER_THREAD)                         \
+            ag_window_forget(NULL, hStream);                                                                           \
+        return ag_hook_late(ag_real.symbol(hStream));                                                                  \
+    }                                                                                                                  \
+    AG_HOOK_EXPORT(symbol, (CUstream hStream))
+
+STREAM_DESTROY(cuStreamDestroy)
+STREAM_DESTROY(cuStreamDestroy_v2)
+
+/* A context made from a green one cannot be told from others later: from here on nothing is held. */
+CUresult ag_hook_cuCtxFromGreenCtx(CUcontext *pContext, CUgreenCtx hCtx)
+{
+    atomic_store(&ag_window_bypass, AG_BYPASS_stream);
+    ag_order_all(AG_FLUSH_context, true);
+    return ag_real.cuCtxFromGreenCtx(pContext, hCtx);
+}
+AG_HOOK_EXPORT(cuCtxFromGreenCtx, (CUcontext * pContext, CUgreenCtx hCtx))
+
+#if CUDA_VERSION >= 12050
+/* registry.c asks the driver whether a stream is green when it first sees it. */
+CUresult ag_hook_cuGreenCtxStreamCreate(CUstream *phStream, CUgreenCtx greenCtx, unsigned int flags, int priority)
+{
+    ag_order_all(AG_FLUSH_stream, true);
+    return ag_hook_late(ag_real.cuGreenCtxStreamCreate(phStream, greenCtx, flags, priority));
+}
+AG_HOOK_EXPORT(cuGreenCtxStreamCreate, (CUstream * phStream, CUgreenCtx greenCtx, unsigned int flags, int priority))
+#endif
+
+/* ---- pointer lookup ---- */
+
+struct pair {
+    void *real, *hook;
+};
+
+#define PAIR_NONE(symbol) {(void *)&ag_real.symbol, NULL},
+#define PAIR_GEN(symbol) {(void *)&ag_real.symbol, (void *)ag_hook_##symbol},
+#define PAIR_OWN(symbol) {(void *)&ag_real.symbol, (void *)ag_hook_##symbol},
+
+static struct pair pairs[] = {
+#define AG_HOOK(impl, symbol, api, since, variant, class, scope, blocking, stream, type, params, args, reason)         \
+    PAIR_##impl(symbol)
+#include "shim/hook/table.def"
+#undef AG_HOOK
+};
+
+#define PAIR_COUNT (sizeof pairs / sizeof pairs[0])
+
+static int compare(const void *a, const void *b)
+{
+    uintptr_t x = (uintptr_t)((const struct pair *)a)->real, y = (uintptr_t)((const struct pair *)b)->real;
+    return x < y ? -1 : x > y;
+}
+
+static void sort_pairs(void)
+{
+    ag_real_open();
+    for (size_t i = 0; i < PAIR_COUNT; i++)
+        memcpy(&pairs[i].real, pairs[i].real, sizeof(void *));
+    qsort(pairs, PAIR_COUNT, sizeof pairs[0], compare);
+}
+
+void *ag_hook_for(const void *real, bool *known)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, sort_pairs);
+    struct pair wanted = {(void *)(uintptr_t)real, NULL};
+    const struct pair *found = bsearch(&wanted, pairs, PAIR_COUNT, sizeof pairs[0], compare);
+    *known = found != NULL;
+    return found != NULL ? found->hook : NULL;
+}
+
+/* What the program gets instead of a driver function. */
+static void swap(const char *name, void **function)
+{
+    bool known;
+    if (name == NULL || function == NULL || *function == NULL)
+        return;
+    void *hook = ag_hook_for(*function, &known);
+    if (hook != NULL)
+        *function = hook;
+    /* interoperation with other APIs submits nothing by itself; any other unknown function may */
+    if (!known && strncmp(name, "cuGL", 4) != 0 && strncmp(name, "cuEGL", 5) != 0 && strncmp(name, "cuVDPAU", 7) != 0 &&
+        strncmp(name, "cuGraphics", 10) != 0 && atomic_load(&ag_window_bypass) == 0) {
+        atomic_store(&ag_window_bypass, AG_BYPASS_blind);
+        ag_log(AG_LOG_INFO, "%s is not in the hook table: nothing is held", name);
+    }
+}
+
+CUresult ag_hook_cuGetProcAddress(const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags)
+{
+    CUresult result = ag_real.cuGetProcAddress(symbol, pfn, cudaVersion, flags);
+    if (result == CUDA_SUCCESS)
+        swap(symbol, pfn);
+    return result;
+}
+AG_HOOK_EXPORT(cuGetProcAddress, (const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags))
+
+CUresult ag_hook_cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags,
+                                     CUdriverProcAddressQueryResult *symbolStatus)
+{
+    CUresult result = ag_real.cuGetProcAddress_v2(symbol, pfn, cudaVersion, flags, symbolStatus);
+    if (result == CUDA_SUCCESS)
+        swap(symbol, pfn);
+    return result;
+}
+AG_HOOK_EXPORT(cuGetProcAddress_v2, (const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags,
+                                     CUdriverProcAddressQueryResult *symbolStatus))

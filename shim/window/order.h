@@ -1,0 +1,22 @@
+/* Ordering: what must be submitted before a call of the program goes on (the rules at the head of the hook table).
+ *
+ * Thread rule: any thread, no lock held. Nothing here calls the driver unless some window holds work.
+ */
+#ifndef AG_SHIM_WINDOW_ORDER_H
+#define AG_SHIM_WINDOW_ORDER_H
+
+#include "shim/window/window.h"
+
+enum ag_scope { AG_SCOPE_NONE, AG_SCOPE_STREAM, AG_SCOPE_EVENT, AG_SCOPE_CTX, AG_SCOPE_DEVICE, AG_SCOPE_ALL };
+
+/* Before work on a stream of the current context: its own window and, by the rules of the legacy stream, the others. */
+void ag_order_stream(CUstream stream, bool ptsz, enum ag_stat reason);
+
+/* Every window. wait: false leaves windows alone that other threads are at work in (they make progress by themselves).
+ */
+void ag_order_all(enum ag_stat reason, bool wait);
+
+/* Before an op joins a window: the other side of the legacy stream. */
+void ag_order_legacy(bool legacy, bool blocking);
+
+#endif

@@ -1,0 +1,210 @@
+/* Which window belongs to which stream. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "shim/base/log.h"
+#include "shim/base/options.h"
+#include "shim/base/real.h"
+#include "shim/window/window.h"
+
+struct ag_window *ag_windows[AG_WINDOWS_MAX];
+atomic_uint ag_window_count;
+
+static struct ag_lock registry = AG_LOCK_INIT(AG_RANK_REGISTRY);
+
+/* Per thread: the windows found last. */
+#define FOUND 4
+static _Thread_local __attribute__((tls_model("initial-exec"))) struct ag_window *found[FOUND];
+
+const void *ag_window_thread(void)
+{
+    return found;
+}
+
+static void release_exec(void *owner, void *exec)
+{
+    const struct ag_exec *own = exec;
+    (void)owner;
+    atomic_fetch_sub(&ag_window_graph_bytes, (size_t)own->length * AG_GRAPH_NODE_BYTES);
+    ag_graph_free(exec);
+}
+
+static void release_site(void *user)
+{
+    struct ag_site *site = user;
+    free(site->params);
+    free(site);
+}
+
+static void setup(struct ag_window *w, CUcontext ctx, CUstream stream)
+{
+    unsigned flags = 0;
+    CUcontext owner = NULL;
+    memset(&w->stats, 0, sizeof w->stats);
+    w->legacy = stream == CU_STREAM_LEGACY;
+    w->holdable = ag_real.cuStreamGetFlags(stream, &flags) == CUDA_SUCCESS &&
+                  ag_real.cuStreamGetCtx(stream, &owner) == CUDA_SUCCESS && owner == ctx;
+    w->blocking = !w->legacy && (flags & CU_STREAM_NON_BLOCKING) == 0;
+    if (AG_REAL_HAS(cuStreamGetGreenCtx)) {
+        CUgreenCtx green = NULL;
+        if (!w->legacy && ag_real.cuStreamGetGreenCtx(stream, &green) == CUDA_SUCCESS && green != NULL)
+            w->holdable = false;
+    }
+    if (ag_real.cuCtxGetDevice(&w->device) != CUDA_SUCCESS)
+        w->holdable = false;
+    w->target = (struct ag_target){.ctx = ctx, .stream = stream};
+    if (ag_real.cuStreamGetPriority(stream, &w->target.priority) != CUDA_SUCCESS)
+        w->target.priority = 0;
+    w->length = w->submitted = 0;
+    w->used = 0;
+    w->cut = (struct ag_cut_params){.min = (unsigned)ag_options.chunk_min,
+                                    .max = (unsigned)ag_options.chunk_max,
+                                    .bits = (unsigned)ag_options.chunk_bits,
+                                    .ramp = (unsigned)ag_options.chunk_ramp};
+    memset(&w->cutter, 0, sizeof w->cutter);
+    struct ag_book_params params = ag_book_defaults();
+    ag_book_init(&w->book, &params, release_exec, NULL);
+    atomic_store(&w->stream, stream);
+    atomic_store(&w->ctx, ctx);
+}
+
+static struct ag_window *find(CUcontext ctx, CUstream stream)
+{
+    unsigned count = atomic_load(&ag_window_count);
+    for (unsigned i = 0; i < count; i++) {
+        struct ag_window *w = ag_windows[i];
+        if (atomic_load(&w->stream) == stream && atomic_load(&w->ctx) == ctx)
+            return w;
+    }
+    return NULL;
+}
+
+/* Finds or makes the window. */
+static struct ag_window *find_or_make(CUcontext ctx, CUstream stream)
+{
+    ag_lock_take(&registry);
+    struct ag_window *w = find(ctx, stream);
+    if (w == NULL)
+        w = find(NULL, NULL);
+    if (w == NULL) {
+        unsigned count = atomic_load(&ag_window_count);
+        w = count < AG_WINDOWS_MAX ? calloc(1, sizeof *w) : NULL;
+        if (w != NULL) {
+            ag_lock_setup(&w->lock, AG_RANK_WINDOW);
+            ag_windows[count] = w;
+            atomic_store(&ag_window_count, count + 1);
+        }
+    }
+    if (w != NULL && atomic_load(&w->ctx) == NULL) {
+        ag_lock_take(&w->lock);
+        setup(w, ctx, stream);
+        ag_lock_release(&w->lock);
+    }
+    ag_lock_release(&registry);
+    return w;
+}
+
+struct ag_window *ag_window_enter(CUstream stream, bool ptsz)
+{
+    CUcontext ctx;
+    if (stream == NULL)
+        stream = ptsz ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
+    if (stream == CU_STREAM_PER_THREAD)
+        return NULL;
+    if (ag_real.cuCtxGetCurrent(&ctx) != CUDA_SUCCESS || ctx == NULL)
+        return NULL;
+    unsigned hint = ((unsigned)((uintptr_t)stream >> 6)) % FOUND;
+    struct ag_window *w = found[hint];
+    if (w == NULL || atomic_load_explicit(&w->stream, memory_order_relaxed) != stream ||
+        atomic_load_explicit(&w->ctx, memory_order_relaxed) != ctx) {
+        w = find_or_make(ctx, stream);
+        if (w == NULL)
+            return NULL;
+        found[hint] = w;
+    }
+    ag_lock_take(&w->lock);
+    /* forgotten meanwhile: the stream is being destroyed under the program's own feet */
+    if (!w->holdable || atomic_load_explicit(&w->stream, memory_order_relaxed) != stream ||
+        atomic_load_explicit(&w->ctx, memory_order_relaxed) != ctx) {
+        ag_lock_release(&w->lock);
+        return NULL;
+    }
+    return w;
+}
+
+/* The caller has the lock. */
+static void clear(struct ag_window *w)
+{
+    struct ag_stats stats = w->stats;
+    stats.count[AG_STAT_chunks] += w->book.chunk_count;
+    for (int i = 0; i < AG_STAT_COUNT; i++)
+        if (stats.count[i] != 0 && i != AG_STAT_held_max)
+            ag_stats_add(i, stats.count[i]);
+    ag_stats_max(AG_STAT_held_max, stats.count[AG_STAT_held_max]);
+    memset(&w->stats, 0, sizeof w->stats);
+    if (atomic_load(&w->open)) {
+        atomic_store(&w->open, false);
+        atomic_fetch_sub(&ag_window_open, 1);
+    }
+    w->length = w->submitted = 0;
+    w->used = 0;
+    memset(&w->cutter, 0, sizeof w->cutter);
+    memset(w->cache, 0, sizeof w->cache);
+    /* freeing executable graphs needs their context */
+    CUcontext current = NULL;
+    bool pushed = w->book.instance_count > 0 && ag_real.cuCtxGetCurrent(&current) == CUDA_SUCCESS &&
+                  current != w->target.ctx && ag_real.cuCtxPushCurrent_v2(w->target.ctx) == CUDA_SUCCESS;
+    ag_book_clear(&w->book);
+    if (pushed)
+        ag_real.cuCtxPopCurrent_v2(&current);
+    ag_token_clear(&w->table, release_site);
+}
+
+void ag_window_forget(CUcontext ctx, CUstream stream)
+{
+    ag_lock_take(&registry);
+    unsigned count = atomic_load(&ag_window_count);
+    for (unsigned i = 0; i < count; i++) {
+        struct ag_window *w = ag_windows[i];
+        if (atomic_load(&w->ctx) == NULL || (ctx != NULL && atomic_load(&w->ctx) != ctx) ||
+            (stream != NULL && atomic_load(&w->stream) != stream))
+            continue;
+        ag_lock_take(&w->lock);
+        clear(w);
+        atomic_store(&w->stream, NULL);
+        atomic_store(&w->ctx, NULL);
+        ag_lock_release(&w->lock);
+    }
+    ag_lock_release(&registry);
+}
+
+void ag_window_forget_code(void)
+{
+    unsigned count = atomic_load(&ag_window_count);
+    for (unsigned i = 0; i < count; i++) {
+        struct ag_window *w = ag_windows[i];
+        ag_lock_take(&w->lock);
+        if (atomic_load(&w->ctx) != NULL)
+            clear(w);
+        ag_lock_release(&w->lock);
+    }
+}
+
+void ag_window_collect(struct ag_stats *total)
+{
+    unsigned count = atomic_load(&ag_window_count);
+    for (unsigned i = 0; i < count; i++) {
+        struct ag_window *w = ag_windows[i];
+        if (!ag_lock_try(&w->lock))
+            continue;
+        for (int s = 0; s < AG_STAT_COUNT; s++)
+            if (s == AG_STAT_held_max)
+                total->count[s] = w->stats.count[s] > total->count[s] ? w->stats.count[s] : total->count[s];
+            else
+                total->count[s] += w->stats.count[s];
+        total->count[AG_STAT_chunks] += w->book.chunk_count;
+        total->count[AG_STAT_instances] += w->book.instance_count;
+        total->count[AG_STAT_device_bytes] += w->book.device_bytes;
+        ag_lock_release(&w->lock);
+    }
+}

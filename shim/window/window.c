@@ -1,0 +1,238 @@
+/* How a window's ops are submitted. */
+#include "shim/window/window.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "shim/base/log.h"
+#include "shim/base/options.h"
+#include "shim/base/real.h"
+
+atomic_uint ag_window_open;
+atomic_int ag_window_captures;
+atomic_int ag_window_deferred;
+atomic_int ag_window_bypass;
+
+_Atomic size_t ag_window_graph_bytes;
+
+unsigned char *ag_window_record(struct ag_window *w, uint32_t size)
+{
+    if (w->used + size > w->capacity) {
+        uint32_t capacity = w->capacity != 0 ? 2 * w->capacity : 8192;
+        while (capacity < w->used + size)
+            capacity *= 2;
+        unsigned char *records = realloc(w->records, capacity);
+        if (records == NULL)
+            return NULL;
+        w->records = records;
+        w->capacity = capacity;
+    }
+    return w->records + w->used;
+}
+
+static size_t graph_limit(const struct ag_window *w)
+{
+    static _Atomic size_t limit;
+    size_t bytes = atomic_load(&limit);
+    if (bytes == 0) {
+        size_t total = 0;
+        bytes = (size_t)256 << 20;
+        if (ag_options.graph_mb != 0)
+            bytes = (size_t)ag_options.graph_mb << 20;
+        else if (ag_real.cuDeviceTotalMem_v2(&total, w->device) == CUDA_SUCCESS && total / 50 < bytes)
+            bytes = total / 50;
+        atomic_store(&limit, bytes);
+    }
+    return bytes;
+}
+
+/* The ops from the first held one on, one by one. Returns the first refusal. */
+static CUresult submit_eagerly(struct ag_window *w)
+{
+    CUresult first = CUDA_SUCCESS;
+    const unsigned char *record = w->records;
+    for (unsigned i = 0; i < w->length; i++) {
+        if (i >= w->submitted) {
+            CUresult result = ag_graph_submit(&w->target, w->tokens[i], record);
+            if (result == CUDA_ERROR_NOT_PERMITTED) {
+                /* inside a host function of the program nothing can be submitted: it stays held */
+                w->submitted = i;
+                return result;
+            }
+            if (result != CUDA_SUCCESS && first == CUDA_SUCCESS)
+                first = result;
+            w->stats.count[AG_STAT_eager]++;
+            w->stats.count[AG_STAT_driver_calls]++;
+        }
+        record += w->tokens[i]->record_size;
+    }
+    w->submitted = w->length;
+    return first;
+}
+
+/* Builds an instance for the chunk of a choice; false: submit eagerly. */
+static bool build(struct ag_window *w, struct ag_book_choice *choice)
+{
+    size_t bytes = (size_t)w->length * AG_GRAPH_NODE_BYTES;
+    while (w->book.device_bytes > 0 && atomic_load(&ag_window_graph_bytes) + bytes > graph_limit(w)) {
+        if (!ag_book_evict(&w->book, NULL))
+            break;
+        w->stats.count[AG_STAT_evictions]++;
+    }
+    if (atomic_load(&ag_window_graph_bytes) + bytes > graph_limit(w))
+        return false;
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    ag_real.cuThreadExchangeStreamCaptureMode(&mode);
+    struct ag_exec *exec = NULL;
+    CUresult result = ag_graph_build(&w->target, w->tokens, w->length, w->records, &exec);
+    ag_real.cuThreadExchangeStreamCaptureMode(&mode);
+    if (result != CUDA_SUCCESS) {
+        w->stats.count[AG_STAT_failures]++;
+        choice->chunk->refused = true;
+        ag_log(AG_LOG_WARN, "a graph of %u operations could not be built (%d); they are launched one by one", w->length,
+               (int)result);
+        return false;
+    }
+    w->stats.count[AG_STAT_builds]++;
+    atomic_fetch_add(&ag_window_graph_bytes, bytes);
+    choice->instance = ag_book_add(&w->book, choice->chunk, w->records, exec, bytes);
+    if (choice->instance == NULL) {
+        w->book.release(w->book.owner, exec);
+        return false;
+    }
+    choice->differing = 0;
+    return true;
+}
+
+static void drop(struct ag_window *w, struct ag_instance *instance)
+{
+    ag_book_drop(&w->book, instance);
+    w->stats.count[AG_STAT_failures]++;
+}
+
+/* Patches what differs and launches; false: nothing was launched. */
+static bool launch(struct ag_window *w, struct ag_book_choice *choice, CUresult *code)
+{
+    struct ag_exec *exec = choice->instance->exec;
+    uint32_t offset = 0;
+    unsigned next = 0;
+    for (unsigned i = 0; i < w->length && next < choice->differing; i++) {
+        if (choice->differs[next] == i) {
+            CUresult result = ag_graph_patch(&w->target, exec, i, w->tokens[i], w->records + offset);
+            if (result != CUDA_SUCCESS) {
+                ag_log(AG_LOG_INFO, "patching node %u failed (%d)", i, (int)result);
+                choice->chunk->refusals++;
+                if (choice->chunk->refusals >= 4)
+                    choice->chunk->refused = true;
+                drop(w, choice->instance);
+                return false;
+            }
+            next++;
+        }
+        offset += w->tokens[i]->record_size;
+    }
+    if (choice->differing > 0)
+        ag_book_patched(choice->instance, choice, w->records);
+    *code = ag_graph_launch(&w->target, exec);
+    if (*code == CUDA_ERROR_NOT_PERMITTED)
+        return true;
+    if (*code != CUDA_SUCCESS) {
+        ag_log(AG_LOG_INFO, "launching a graph failed (%d)", (int)*code);
+        drop(w, choice->instance);
+        return false;
+    }
+    ag_book_used(&w->book, choice->instance);
+    w->stats.count[AG_STAT_graph_launches]++;
+    w->stats.count[AG_STAT_driver_calls]++;
+    w->stats.count[AG_STAT_replayed] += w->length;
+    w->stats.count[AG_STAT_patched] += choice->differing;
+    w->submitted = w->length;
+    return true;
+}
+
+static CUresult submit_chunk(struct ag_window *w)
+{
+    struct ag_book_choice choice;
+    CUresult code = CUDA_SUCCESS;
+    ag_book_choose(&w->book, w->tokens, w->length, w->records, &choice);
+    bool ready = choice.action == AG_BOOK_LAUNCH || (choice.action == AG_BOOK_BUILD && build(w, &choice));
+    if (ready && launch(w, &choice, &code))
+        return code;
+    w->book.previous = NULL;
+    return submit_eagerly(w);
+}
+
+CUresult ag_window_submit(struct ag_window *w, enum ag_stat reason, bool cut)
+{
+    CUresult result = CUDA_SUCCESS;
+    bool held = w->submitted < w->length;
+    bool whole = held && w->submitted == 0;
+    if (held) {
+        unsigned count = w->length - w->submitted;
+        if (count > w->stats.count[AG_STAT_held_max])
+            w->stats.count[AG_STAT_held_max] = count;
+        if (reason != AG_STAT_COUNT)
+            w->stats.count[reason]++;
+        result = cut && whole ? submit_chunk(w) : submit_eagerly(w);
+        if (result == CUDA_ERROR_NOT_PERMITTED && w->submitted < w->length)
+            return result;
+        if (atomic_load_explicit(&w->open, memory_order_relaxed)) {
+            atomic_store(&w->open, false);
+            atomic_fetch_sub(&ag_window_open, 1);
+        }
+    }
+    if (!cut)
+        return result;
+    if (w->length > 0 && !whole)
+        ag_book_learn(&w->book, w->tokens, w->length);
+    w->length = w->submitted = 0;
+    w->used = 0;
+    if (reason == AG_STAT_COUNT)
+        ag_cut_next(&w->cutter, &w->cut);
+    else
+        ag_cut_flush(&w->cutter, &w->cut);
+    return result;
+}
+
+CUresult ag_window_add(struct ag_window *w, const struct ag_token *token, bool held)
+{
+    w->tokens[w->length++] = token;
+    w->used += token->record_size;
+    w->owner = ag_window_thread();
+    w->stats.count[AG_STAT_launches]++;
+    atomic_fetch_add_explicit(&w->progress, 1, memory_order_relaxed);
+    if (!held) {
+        w->submitted = w->length;
+        w->stats.count[AG_STAT_eager]++;
+        w->stats.count[AG_STAT_driver_calls]++;
+    } else if (!atomic_load_explicit(&w->open, memory_order_relaxed)) {
+        atomic_store(&w->open, true);
+        atomic_fetch_add(&ag_window_open, 1);
+        ag_watchdog_wake();
+    }
+    if (ag_cut_push(&w->cutter, &w->cut, token->mix))
+        return ag_window_submit(w, AG_STAT_COUNT, true);
+    return CUDA_SUCCESS;
+}
+
+void ag_window_flush(struct ag_window *w, enum ag_stat reason, bool wait)
+{
+    if (!atomic_load_explicit(&w->open, memory_order_relaxed))
+        return;
+    if (wait)
+        ag_lock_take(&w->lock);
+    else if (!ag_lock_try(&w->lock))
+        return;
+    if (atomic_load_explicit(&w->open, memory_order_relaxed)) {
+        CUcontext current = NULL;
+        bool pushed = (ag_real.cuCtxGetCurrent(&current) != CUDA_SUCCESS || current != w->target.ctx) &&
+                      ag_real.cuCtxPushCurrent_v2(w->target.ctx) == CUDA_SUCCESS;
+        bool cut = reason != AG_FLUSH_watchdog && w->owner == ag_window_thread();
+        CUresult result = ag_window_submit(w, reason, cut);
+        if (result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_PERMITTED)
+            atomic_store(&ag_window_deferred, (int)result);
+        if (pushed)
+            ag_real.cuCtxPopCurrent_v2(&current);
+    }
+    ag_lock_release(&w->lock);
+}

@@ -1,0 +1,106 @@
+/* Windows: the held ops of one stream, and how they are submitted.
+ *
+ * A launch becomes an op (ag_window_hold_*), the op joins its stream's window, the window is cut into chunks, a chunk
+ * is looked up in the window's book and launched as a graph. Windows are found by (context, stream); the memory of a
+ * window is never freed, only recycled, so that a stale pointer can be checked under its lock.
+ *
+ * Thread rule: any thread. A window's ops, book and statistics belong to whoever holds its lock. The lock is held while
+ * the window's ops are submitted, since nothing else keeps the order of two threads on one stream.
+ */
+#ifndef AG_SHIM_WINDOW_WINDOW_H
+#define AG_SHIM_WINDOW_WINDOW_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "analysis/book.h"
+#include "analysis/cut.h"
+#include "analysis/token.h"
+#include "shim/base/cuda.h"
+#include "shim/base/lock.h"
+#include "shim/base/stats.h"
+#include "shim/graph/graph.h"
+
+#define AG_WINDOWS_MAX 4096
+#define AG_SITE_CACHE 256
+
+struct ag_window {
+    struct ag_lock lock;
+    /* identity; constant while in use */
+    _Atomic(CUcontext) ctx;
+    _Atomic(CUstream) stream; /* CU_STREAM_LEGACY for the legacy default stream */
+    bool legacy, blocking;    /* blocking: takes part in the legacy stream's order */
+    bool holdable;
+    CUdevice device;
+    struct ag_target target;
+    /* the open chunk: ops 0 .. length-1, of which the first `submitted` are with the driver already */
+    atomic_bool open;     /* some op is held */
+    atomic_uint progress; /* changes with every op; the watchdog looks at it */
+    unsigned length, submitted;
+    uint32_t used;     /* bytes of records */
+    uint32_t capacity; /* bytes of the records' buffer */
+    unsigned char *records;
+    const struct ag_token *tokens[AG_CHUNK_MAX];
+    const void *owner; /* the thread that added the last op */
+    struct ag_cutter cutter;
+    struct ag_cut_params cut;
+    struct ag_book book;
+    struct ag_token_table table;
+    struct ag_token *cache[AG_SITE_CACHE];
+    struct ag_stats stats;
+};
+
+/* Windows in use or recycled; entries 0 .. ag_window_count-1 are valid for ever. */
+extern struct ag_window *ag_windows[AG_WINDOWS_MAX];
+extern atomic_uint ag_window_count;
+
+/* Windows with held ops: when 0, there is nothing to flush. */
+extern atomic_uint ag_window_open;
+
+/* Estimated device memory of all executable graphs, bytes. */
+extern _Atomic size_t ag_window_graph_bytes;
+
+/* Program captures under way: while not 0, nothing is held. */
+extern atomic_int ag_window_captures;
+
+/* An asynchronous error of a held op that the program has not been told yet; 0 when none. */
+extern atomic_int ag_window_deferred;
+
+/* Why nothing may be held in this process (an AG_BYPASS_ value), or 0. */
+extern atomic_int ag_window_bypass;
+
+/* The window of a stream in the calling thread's current context, made at first sight. ptsz: stream 0 is the thread's
+ * own. NULL: the stream cannot be held. The window comes locked. */
+struct ag_window *ag_window_enter(CUstream stream, bool ptsz);
+
+/* Submits what is held. The caller has the lock. cut: the program's own calls caused it, so the chunk ends here.
+ * Returns the first code of an op that the driver refused. */
+CUresult ag_window_submit(struct ag_window *window, enum ag_stat reason, bool cut);
+
+/* Flushes one window of any context. wait: false leaves it alone when another thread is at work in it. */
+void ag_window_flush(struct ag_window *window, enum ag_stat reason, bool wait);
+
+/* Adds an op whose record was written at ag_window_record(). held: false when the driver has it already. Returns the
+ * code to give to the program. The caller has the lock. */
+CUresult ag_window_add(struct ag_window *window, const struct ag_token *token, bool held);
+
+/* Room for a record of this size at the window's end; NULL when memory is short. The caller has the lock. */
+unsigned char *ag_window_record(struct ag_window *window, uint32_t size);
+
+/* Forgets the window of a stream, or every window (ctx and stream NULL), or every window of a context. Flushed before.
+ */
+void ag_window_forget(CUcontext ctx, CUstream stream);
+
+/* Drops all chunks, instances and tokens everywhere, keeping the windows: code was unloaded or its meaning changed. */
+void ag_window_forget_code(void);
+
+void ag_window_collect(struct ag_stats *total);
+
+/* The watchdog's thread; started with the first held op. */
+void ag_watchdog_wake(void);
+
+/* A value that is this thread's own. */
+const void *ag_window_thread(void);
+
+#endif
