@@ -277,7 +277,8 @@ static struct ag_instance *choose_instance(struct ag_book *book, struct ag_chunk
     hash_records(chunk, records, hashes);
     for (struct ag_instance *i = chunk->instances; i != NULL; i = i->next) {
         unsigned differing = count_differing(i->hashes, hashes, chunk->length);
-        if (differing < best_differing || (differing == best_differing && i->last_used < best->last_used)) {
+        if (differing < best_differing ||
+            (best != NULL && differing == best_differing && i->last_used < best->last_used)) {
             best = i;
             best_differing = differing;
         }
