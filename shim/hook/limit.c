@@ -42,9 +42,19 @@ static struct ag_limit *lookup(void *function, int device, int attribute, bool m
 
 #define SHARED CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 
+/* The entry that says that a function was launched; no attribute has this number. */
+#define LAUNCHED (-1)
+
 struct ag_limit *ag_limit_of(CUfunction function, CUdevice device)
 {
+    lookup(function, device, LAUNCHED, true);
     return lookup(function, device, SHARED, true);
+}
+
+bool ag_limit_launched(void *handle)
+{
+    CUdevice device;
+    return ag_real.cuCtxGetDevice(&device) == CUDA_SUCCESS && lookup(handle, device, LAUNCHED, false) != NULL;
 }
 
 static CUresult set_real(void *handle, bool is_kernel, CUfunction_attribute attribute, int value, CUdevice device)
@@ -128,7 +138,7 @@ AG_HOOK_EXPORT(cuFuncGetAttribute, (int *pi, CUfunction_attribute attrib, CUfunc
 CUresult ag_hook_cuKernelGetAttribute(int *pi, CUfunction_attribute attrib, CUkernel kernel, CUdevice dev)
 {
     /* a kernel that was never launched may be loaded now, which may wait */
-    if (lookup(kernel, dev, SHARED, false) == NULL)
+    if (lookup(kernel, dev, LAUNCHED, false) == NULL)
         ag_order_all(AG_FLUSH_module, true);
     return get(ag_real.cuKernelGetAttribute(pi, attrib, kernel, dev), pi, attrib, kernel, dev);
 }

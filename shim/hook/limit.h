@@ -13,6 +13,9 @@
 /* The limit of a function (or kernel) on a device; lives for ever, never NULL. */
 struct ag_limit *ag_limit_of(CUfunction function, CUdevice device);
 
+/* Whether the function (or kernel) was launched on the current context's device, so that it is certainly loaded. */
+bool ag_limit_launched(void *handle);
+
 /* Before a launch of which the shim is not certain: brings the real limit down to the program's when the launch asks
  * for more than that, so that the driver gives its own answer. */
 void ag_limit_enforce(CUfunction function, unsigned shared);
