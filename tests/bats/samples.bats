@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# shellcheck disable=SC2154
 # Every sample on the simulated driver, without and with the shim, under each schedule: the same output and status, and
 # statistics that say that launches were really replayed.
 
