@@ -1,0 +1,9 @@
+# Tests of analysis/, one program for each of its modules. No CUDA, no driver.
+UNIT_SRC := $(wildcard tests/unit/test_*.c)
+UNIT_TESTS := $(UNIT_SRC:%.c=$(B)/%)
+ALL += $(UNIT_TESTS)
+
+$(UNIT_TESTS): %: %.o $(B)/tests/unit/unit.o $(ANALYSIS_LIB)
+	$(call say,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -o $@ $(filter %.o,$^) $(ANALYSIS_LIB) $(LDFLAGS_ALL)

@@ -1,0 +1,565 @@
+/* The book: what is answered for a chunk, what it remembers, and that nothing it holds is lost or freed twice. */
+#include "analysis/book.h"
+#include "tests/unit/unit.h"
+
+#include <string.h>
+
+#define LENGTH 8  /* ops of the usual chunk */
+#define RECORD 16 /* bytes of each of its records */
+#define BYTES (LENGTH * RECORD)
+#define DEVICE_BYTES 1000
+#define EXECS_MAX 40000
+
+/* What stands for an executable graph, and how often the book released it. */
+struct exec {
+    unsigned released;
+};
+
+/* A book with its owner: builds, patches and launches as it is told. */
+static struct {
+    struct ag_token_table table;
+    struct ag_book book;
+    struct exec execs[EXECS_MAX];
+    unsigned built, released;
+    const struct ag_token *tokens[64];
+} the;
+
+static void release(void *owner, void *exec)
+{
+    EXPECT(owner == &the);
+    ((struct exec *)exec)->released++;
+    the.released++;
+}
+
+static const struct ag_token *token_of(uint32_t identity, uint32_t record_size)
+{
+    return ag_token_intern(&the.table, AG_OP_KERNEL, &identity, sizeof identity, record_size, NULL);
+}
+
+static void set_up_with(const struct ag_book_params *params)
+{
+    memset(&the, 0, sizeof the);
+    ag_book_init(&the.book, params, release, &the);
+    for (uint32_t i = 0; i < 64; i++)
+        the.tokens[i] = token_of(i, RECORD);
+}
+
+static void set_up(void)
+{
+    struct ag_book_params params = ag_book_defaults();
+    set_up_with(&params);
+}
+
+/* Clears the book: every exec must have been released once by now. */
+static void tear_down(void)
+{
+    ag_book_clear(&the.book);
+    EQUAL(the.released, the.built);
+    for (unsigned i = 0; i < the.built; i++)
+        EQUAL(the.execs[i].released, 1);
+    EQUAL(the.book.host_bytes, 0);
+    EQUAL(the.book.device_bytes, 0);
+    EQUAL(the.book.chunk_count, 0);
+    EQUAL(the.book.instance_count, 0);
+    EXPECT(the.book.chunks == NULL && the.book.previous == NULL && the.book.slots == NULL);
+    EXPECT(the.book.oldest == NULL && the.book.newest == NULL);
+    EXPECT(the.book.oldest_chunk == NULL && the.book.newest_chunk == NULL);
+    ag_token_clear(&the.table, NULL);
+}
+
+static struct ag_instance *add(struct ag_chunk *chunk, const unsigned char *records)
+{
+    return ag_book_add(&the.book, chunk, records, &the.execs[the.built++], DEVICE_BYTES);
+}
+
+/* Carries a choice out. */
+static struct ag_instance *carry_out(struct ag_book_choice *choice, const unsigned char *records)
+{
+    struct ag_instance *instance = choice->instance;
+    if (choice->action == AG_BOOK_EAGER)
+        return NULL;
+    if (choice->action == AG_BOOK_BUILD)
+        instance = add(choice->chunk, records);
+    else
+        ag_book_patched(instance, choice, records);
+    EXPECT(memcmp(instance->records, records, instance->chunk->records_size) == 0);
+    ag_book_used(&the.book, instance);
+    return instance;
+}
+
+/* Asks for the chunk of `length` tokens from tokens[first] and carries the answer out. */
+static struct ag_book_choice step_at(unsigned first, unsigned length, const unsigned char *records)
+{
+    struct ag_book_choice choice;
+    ag_book_choose(&the.book, the.tokens + first, length, records, &choice);
+    if (EXPECT(choice.chunk != NULL))
+        choice.instance = carry_out(&choice, records);
+    return choice;
+}
+
+static struct ag_book_choice step(const unsigned char *records)
+{
+    return step_at(0, LENGTH, records);
+}
+
+/* A set of records that differs from every other set in every op. */
+static const unsigned char *set_of(uint64_t number)
+{
+    static unsigned char records[4][BYTES];
+    static unsigned turn;
+    unsigned char *set = records[turn++ % 4];
+    uint64_t state = number;
+    for (unsigned i = 0; i < BYTES; i += 8) {
+        uint64_t word = unit_random(&state);
+        memcpy(set + i, &word, 8);
+    }
+    return set;
+}
+
+/* The usual chunk, seen often enough, without instances. */
+static struct ag_chunk *known_chunk(unsigned first)
+{
+    struct ag_book_choice choice;
+    for (unsigned i = 0; i < the.book.params.build_after; i++)
+        ag_book_learn(&the.book, the.tokens + first, LENGTH);
+    ag_book_choose(&the.book, the.tokens + first, LENGTH, set_of(0), &choice);
+    EQUAL(choice.action, AG_BOOK_BUILD);
+    return choice.chunk;
+}
+
+/* ---- what is answered ---- */
+
+static void first_eager_then_built_then_launched(void)
+{
+    for (unsigned after = 1; after <= 4; after++) {
+        struct ag_book_params params = ag_book_defaults();
+        params.build_after = after;
+        set_up_with(&params);
+        for (unsigned i = 1; i < after; i++)
+            EQUAL(step(set_of(1)).action, AG_BOOK_EAGER);
+        EQUAL(the.book.instance_count, 0);
+        EQUAL(step(set_of(1)).action, AG_BOOK_BUILD);
+        EQUAL(the.book.instance_count, 1);
+        EQUAL(the.book.device_bytes, DEVICE_BYTES);
+        for (unsigned i = 0; i < 5; i++)
+            EQUAL(step(set_of(1)).action, AG_BOOK_LAUNCH);
+        EQUAL(the.built, 1);
+        EQUAL(the.book.chunk_count, 1);
+        tear_down();
+    }
+}
+
+static void learning_counts_as_a_sighting(void)
+{
+    set_up();
+    ag_book_learn(&the.book, the.tokens, LENGTH);
+    EQUAL(the.book.chunk_count, 1);
+    EQUAL(step(set_of(1)).action, AG_BOOK_BUILD);
+    EXPECT(the.book.previous != NULL);
+    ag_book_learn(&the.book, the.tokens, LENGTH);
+    EXPECT(the.book.previous == NULL);
+    EQUAL(the.book.chunk_count, 1);
+    tear_down();
+}
+
+static void a_prefix_is_another_chunk(void)
+{
+    set_up();
+    for (unsigned i = 0; i < 3; i++) {
+        step_at(0, LENGTH, set_of(1));
+        step_at(0, LENGTH - 1, set_of(1));
+        step_at(1, LENGTH - 1, set_of(1));
+    }
+    EQUAL(the.book.chunk_count, 3);
+    EQUAL(the.book.instance_count, 3);
+    tear_down();
+}
+
+static void refused_chunks_stay_eager(void)
+{
+    set_up();
+    step(set_of(1));
+    struct ag_book_choice choice;
+    ag_book_choose(&the.book, the.tokens, LENGTH, set_of(1), &choice);
+    EQUAL(choice.action, AG_BOOK_BUILD);
+    choice.chunk->refused = true;
+    for (unsigned i = 0; i < 10; i++)
+        EQUAL(step(set_of(1)).action, AG_BOOK_EAGER);
+    tear_down();
+}
+
+static void an_exact_match_patches_nothing(void)
+{
+    set_up();
+    struct ag_chunk *chunk = known_chunk(0);
+    struct ag_instance *instances[6];
+    for (unsigned i = 0; i < 6; i++) {
+        instances[i] = add(chunk, set_of(i + 1));
+        ag_book_used(&the.book, instances[i]);
+    }
+    for (unsigned i = 0; i < 60; i++) {
+        unsigned k = i * 5 % 6;
+        struct ag_book_choice choice = step(set_of(k + 1));
+        EQUAL(choice.action, AG_BOOK_LAUNCH);
+        EXPECT(choice.instance == instances[k]);
+        EQUAL(choice.differing, 0);
+        EXPECT(!choice.exact_miss);
+    }
+    EQUAL(the.built, 6);
+    tear_down();
+}
+
+/* Records of all sizes, none included: changing any selection of ops lists exactly these, in order. */
+static void changed_records_are_listed_exactly(void)
+{
+    static unsigned char records[AG_CHUNK_MAX * 40];
+    set_up();
+    uint32_t offset = 0, offsets[AG_CHUNK_MAX];
+    for (uint32_t i = 0; i < AG_CHUNK_MAX; i++) {
+        offsets[i] = offset;
+        the.tokens[i] = token_of(1000 + i, i % 6 * 8);
+        offset += the.tokens[i]->record_size;
+    }
+    memset(records, 0, sizeof records);
+    step_at(0, AG_CHUNK_MAX, records);
+    struct ag_book_choice choice = step_at(0, AG_CHUNK_MAX, records);
+    EQUAL(choice.action, AG_BOOK_BUILD);
+    EQUAL(choice.chunk->records_size, offset);
+    uint64_t seed = 3;
+    for (unsigned round = 0; round < 300; round++) {
+        uint8_t want[AG_CHUNK_MAX];
+        unsigned wanted = 0;
+        uint64_t one = round % AG_CHUNK_MAX, some = unit_random(&seed);
+        for (unsigned i = 0; i < AG_CHUNK_MAX; i++) {
+            uint32_t size = the.tokens[i]->record_size;
+            EQUAL(ag_book_offset(choice.chunk, i), offsets[i]);
+            if (size == 0 || !(round < AG_CHUNK_MAX ? i == one : (some >> i & 1) != 0))
+                continue;
+            records[offsets[i] + unit_random(&seed) % size] ^= (unsigned char)(1u << unit_random(&seed) % 8);
+            want[wanted++] = (uint8_t)i;
+        }
+        choice = step_at(0, AG_CHUNK_MAX, records);
+        if (choice.action == AG_BOOK_BUILD)
+            continue;
+        EQUAL(choice.differing, wanted);
+        EXPECT(choice.exact_miss == (wanted > 0));
+        EXPECT(memcmp(choice.differs, want, wanted) == 0);
+        /* the image now holds what was asked for */
+        EQUAL(step_at(0, AG_CHUNK_MAX, records).differing, 0);
+    }
+    EQUAL(the.built, 1);
+    tear_down();
+}
+
+/* Two instances hold the same records: without a hint the one that was used longer ago is taken, with it the one that
+ * followed the last time. */
+static void the_follower_is_tried_first(void)
+{
+    set_up();
+    struct ag_instance *a = add(known_chunk(0), set_of(1));
+    struct ag_chunk *chunk = known_chunk(LENGTH);
+    struct ag_instance *b = add(chunk, set_of(2)), *twin = add(chunk, set_of(2));
+    struct ag_book_choice choice;
+    the.book.previous = NULL;
+    ag_book_used(&the.book, twin);
+    the.book.previous = NULL;
+    ag_book_used(&the.book, a);
+    ag_book_used(&the.book, b);
+    EQUAL(a->follower_serial, b->serial);
+    EQUAL(a->follower_slot, b->slot);
+
+    the.book.previous = a;
+    ag_book_choose(&the.book, the.tokens + LENGTH, LENGTH, set_of(2), &choice);
+    EQUAL(choice.action, AG_BOOK_LAUNCH);
+    EXPECT(choice.instance == b);
+    EQUAL(choice.differing, 0);
+
+    the.book.previous = NULL;
+    ag_book_choose(&the.book, the.tokens + LENGTH, LENGTH, set_of(2), &choice);
+    EXPECT(choice.instance == twin);
+
+    /* other tokens or other records than expected: looked up as ever */
+    the.book.previous = a;
+    ag_book_choose(&the.book, the.tokens, LENGTH, set_of(1), &choice);
+    EXPECT(choice.instance == a);
+    EQUAL(choice.differing, 0);
+    struct ag_instance *other = add(chunk, set_of(3));
+    ag_book_choose(&the.book, the.tokens + LENGTH, LENGTH, set_of(3), &choice);
+    EXPECT(choice.instance == other);
+    EQUAL(choice.differing, 0);
+    EXPECT(!choice.exact_miss);
+    tear_down();
+}
+
+static void a_stale_hint_is_not_followed(void)
+{
+    set_up();
+    struct ag_instance *a = add(known_chunk(0), set_of(1));
+    struct ag_chunk *chunk = known_chunk(LENGTH);
+    struct ag_instance *b = add(chunk, set_of(2)), *twin = add(chunk, set_of(2));
+    struct ag_book_choice choice;
+    ag_book_used(&the.book, twin);
+    the.book.previous = NULL;
+    ag_book_used(&the.book, a);
+    ag_book_used(&the.book, b);
+    uint32_t slot = b->slot;
+    ag_book_drop(&the.book, b);
+    EXPECT(the.book.previous == NULL);
+    the.book.previous = a;
+    ag_book_choose(&the.book, the.tokens + LENGTH, LENGTH, set_of(2), &choice);
+    EXPECT(choice.instance == twin);
+
+    struct ag_instance *tenant = add(chunk, set_of(2));
+    EQUAL(tenant->slot, slot);
+    the.book.previous = NULL;
+    ag_book_used(&the.book, tenant);
+    the.book.previous = a;
+    ag_book_choose(&the.book, the.tokens + LENGTH, LENGTH, set_of(2), &choice);
+    EXPECT(choice.instance == twin);
+    tear_down();
+}
+
+/* ---- instances of their own ---- */
+
+/* Rotates through `sets` argument sets until nothing is patched any more; returns how many nodes were patched. */
+static unsigned patched_in_rotation(unsigned sets, unsigned rounds)
+{
+    unsigned patched = 0;
+    for (unsigned i = 0; i < rounds * sets; i++) {
+        struct ag_book_choice choice = step(set_of(i % sets + 1));
+        patched += choice.action == AG_BOOK_LAUNCH ? choice.differing : 0;
+    }
+    return patched;
+}
+
+static void recurring_sets_get_instances_of_their_own(void)
+{
+    for (unsigned sets = 2; sets <= 5; sets++) {
+        set_up();
+        EXPECT(patched_in_rotation(sets, 1 + the.book.params.build_after) > 0);
+        patched_in_rotation(sets, 30);
+        EQUAL(the.book.instance_count, sets);
+        EQUAL(patched_in_rotation(sets, 20), 0);
+        EQUAL(the.built, sets);
+        tear_down();
+    }
+}
+
+static void admission_sets_the_price_of_an_instance(void)
+{
+    unsigned patched[3];
+    for (unsigned i = 0; i < 3; i++) {
+        struct ag_book_params params = ag_book_defaults();
+        params.admission = 0.25 * (1 << i);
+        set_up_with(&params);
+        patched[i] = patched_in_rotation(2, 60);
+        EQUAL(the.book.instance_count, 2);
+        /* both sets share the bill: never much beyond twice the price of the second instance, and one look each */
+        EXPECT(patched[i] * params.patch_us <= 2 * params.admission * params.build_us * LENGTH + 4 * LENGTH);
+        tear_down();
+    }
+    EXPECT(patched[0] < patched[1] && patched[1] < patched[2]);
+}
+
+static void sets_that_never_come_back_are_only_patched(void)
+{
+    set_up();
+    for (unsigned i = 0; i < 1000; i++)
+        step(set_of(i + 1));
+    EQUAL(the.book.instance_count, 1);
+    EQUAL(the.built, 1);
+    tear_down();
+}
+
+static void ghosts_are_bounded(void)
+{
+    set_up();
+    struct ag_chunk *chunk = known_chunk(0);
+    add(chunk, set_of(1));
+    size_t before = the.book.host_bytes;
+    for (unsigned i = 0; i < 1000; i++) {
+        step(set_of(i + 2));
+        EXPECT(the.book.host_bytes <= before + AG_BOOK_GHOSTS * LENGTH * sizeof(uint32_t));
+    }
+    EQUAL(the.book.host_bytes, before + AG_BOOK_GHOSTS * LENGTH * sizeof(uint32_t));
+    tear_down();
+}
+
+/* Two sets in turn that only instance 0 is near to earn an instance when there is room for one. */
+static void instances_are_bounded(void)
+{
+    for (unsigned count = AG_BOOK_INSTANCES - 1; count <= AG_BOOK_INSTANCES; count++) {
+        set_up();
+        struct ag_chunk *chunk = known_chunk(0);
+        struct ag_instance *instances[AG_BOOK_INSTANCES];
+        for (unsigned i = 0; i < count; i++) {
+            instances[i] = add(chunk, set_of(i + 1));
+            ag_book_used(&the.book, instances[i]);
+        }
+        unsigned char near[2][BYTES];
+        for (unsigned k = 0; k < 2; k++) {
+            memcpy(near[k], set_of(1), BYTES);
+            for (unsigned i = 0; i < LENGTH / 2; i++)
+                near[k][i * RECORD] ^= (unsigned char)(1 + k);
+        }
+        struct ag_book_choice choice;
+        unsigned i = 0;
+        do {
+            ag_book_choose(&the.book, the.tokens, LENGTH, near[i % 2], &choice);
+            EXPECT(choice.chunk->instance_count <= AG_BOOK_INSTANCES);
+            if (choice.action == AG_BOOK_BUILD || choice.instance != instances[0])
+                break;
+            carry_out(&choice, near[i % 2]);
+        } while (++i < 100);
+        EXPECT(i > 2 && i < 100);
+        if (count < AG_BOOK_INSTANCES) {
+            EQUAL(choice.action, AG_BOOK_BUILD);
+        } else {
+            /* no room: the instance that was used longest ago gives up its records */
+            EQUAL(choice.action, AG_BOOK_LAUNCH);
+            EXPECT(choice.instance == instances[1]);
+            EQUAL(choice.differing, LENGTH);
+        }
+        carry_out(&choice, near[i % 2]);
+        for (unsigned k = 0; k < 200; k++)
+            EQUAL(step(near[k % 2]).differing, 0);
+        EQUAL(the.book.instance_count, AG_BOOK_INSTANCES);
+        tear_down();
+    }
+}
+
+/* ---- memory ---- */
+
+static void eviction_takes_the_least_recently_used(void)
+{
+    set_up();
+    struct ag_chunk *chunk = known_chunk(0), *other = known_chunk(LENGTH);
+    struct ag_instance *a = add(chunk, set_of(1)), *b = add(other, set_of(1)), *c = add(chunk, set_of(2));
+    struct exec *of_a = a->exec, *of_b = b->exec, *of_c = c->exec;
+    ag_book_used(&the.book, b);
+    ag_book_used(&the.book, c);
+    ag_book_used(&the.book, a);
+    EXPECT(ag_book_evict(&the.book, NULL));
+    EXPECT(of_b->released == 1 && of_a->released == 0 && of_c->released == 0);
+    EXPECT(ag_book_evict(&the.book, c));
+    EXPECT(of_a->released == 1 && of_c->released == 0);
+    EXPECT(!ag_book_evict(&the.book, c));
+    EQUAL(of_c->released, 0);
+    EQUAL(the.book.device_bytes, DEVICE_BYTES);
+    EXPECT(ag_book_evict(&the.book, NULL));
+    EQUAL(of_c->released, 1);
+    EXPECT(!ag_book_evict(&the.book, NULL));
+    EQUAL(the.book.device_bytes, 0);
+    tear_down();
+}
+
+static void chunks_outlive_their_instances(void)
+{
+    set_up();
+    for (unsigned i = 0; i < 2; i++)
+        for (unsigned first = 0; first < 20; first++)
+            step_at(first, LENGTH, set_of(1));
+    EQUAL(the.book.instance_count, 20);
+    ag_book_drop_instances(&the.book);
+    EQUAL(the.book.instance_count, 0);
+    EQUAL(the.released, 20);
+    EQUAL(the.book.chunk_count, 20);
+    EXPECT(the.book.previous == NULL);
+    for (unsigned first = 0; first < 20; first++)
+        EQUAL(step_at(first, LENGTH, set_of(1)).action, AG_BOOK_BUILD);
+    tear_down();
+}
+
+static void every_exec_is_released_once(void)
+{
+    struct ag_book_params params = ag_book_defaults();
+    params.max_bytes = 100000;
+    set_up_with(&params);
+    uint64_t seed = 11;
+    for (unsigned i = 0; i < 50000 && the.built < EXECS_MAX - 1; i++) {
+        uint64_t dice = unit_random(&seed);
+        unsigned first = (unsigned)(dice % 56);
+        struct ag_book_choice choice = step_at(first, 1 + (unsigned)(dice >> 8) % LENGTH, set_of(dice >> 16 & 3));
+        if (choice.instance != NULL && (dice >> 24) % 16 == 0)
+            ag_book_drop(&the.book, choice.instance);
+        else if ((dice >> 24) % 16 == 1)
+            ag_book_evict(&the.book, choice.instance);
+        if (dice >> 32 == 0 || i % 5000 == 4999)
+            ag_book_drop_instances(&the.book);
+        EQUAL(the.book.instance_count, the.built - the.released);
+        EQUAL(the.book.device_bytes, (size_t)the.book.instance_count * DEVICE_BYTES);
+    }
+    EXPECT(the.released > 1000);
+    tear_down();
+}
+
+static void a_cleared_book_can_be_used_again(void)
+{
+    set_up();
+    for (unsigned round = 0; round < 3; round++) {
+        EQUAL(step(set_of(1)).action, AG_BOOK_EAGER);
+        EQUAL(step(set_of(1)).action, AG_BOOK_BUILD);
+        for (unsigned i = 0; i < 40; i++)
+            step(set_of(i));
+        EXPECT(the.book.host_bytes > 0);
+        ag_book_clear(&the.book);
+        EQUAL(the.book.host_bytes, 0);
+        EQUAL(the.book.chunk_count, 0);
+    }
+    tear_down();
+}
+
+/* Thousands of chunks, each with an instance: the bound is exceeded by no more than the one that was added last. */
+static void memory_is_bounded(void)
+{
+    struct ag_book_params params = ag_book_defaults();
+    params.max_bytes = (size_t)256 << 10;
+    set_up_with(&params);
+    size_t one = sizeof(struct ag_chunk) + LENGTH * sizeof(void *) + sizeof(struct ag_instance) +
+                 LENGTH * sizeof(uint32_t) + BYTES;
+    const struct ag_token *hot[LENGTH], *first[LENGTH], *last[LENGTH];
+    memcpy(hot, the.tokens + 40, sizeof hot);
+    for (unsigned i = 0; i < 5000; i++) {
+        for (unsigned k = 0; k < LENGTH; k++)
+            last[k] = the.tokens[i >> 4 * (k % 4) & 15];
+        if (i == 0)
+            memcpy(first, last, sizeof first);
+        memcpy(the.tokens + 48, last, sizeof last);
+        EQUAL(step_at(48, LENGTH, set_of(i)).action, AG_BOOK_EAGER);
+        EQUAL(step_at(48, LENGTH, set_of(i)).action, AG_BOOK_BUILD);
+        EXPECT(the.book.host_bytes <= params.max_bytes + one);
+        /* what is used often stays */
+        memcpy(the.tokens + 48, hot, sizeof hot);
+        EQUAL(step_at(48, LENGTH, set_of(7)).action, i == 0 ? AG_BOOK_EAGER : i == 1 ? AG_BOOK_BUILD : AG_BOOK_LAUNCH);
+    }
+    EXPECT(the.book.chunk_count > 100 && the.book.chunk_count < 1000);
+    EXPECT(the.book.host_bytes > params.max_bytes / 2);
+    EXPECT(the.released > 4000);
+    memcpy(the.tokens + 48, last, sizeof last);
+    EQUAL(step_at(48, LENGTH, set_of(1)).action, AG_BOOK_LAUNCH);
+    memcpy(the.tokens + 48, first, sizeof first);
+    EQUAL(step_at(48, LENGTH, set_of(1)).action, AG_BOOK_EAGER);
+    tear_down();
+}
+
+static const struct unit_case cases[] = {
+        {"a chunk is first eager, then built, then launched", first_eager_then_built_then_launched},
+        {"learning counts as a sighting", learning_counts_as_a_sighting},
+        {"a prefix is another chunk", a_prefix_is_another_chunk},
+        {"refused chunks stay eager", refused_chunks_stay_eager},
+        {"an exact match patches nothing", an_exact_match_patches_nothing},
+        {"changed records are listed exactly", changed_records_are_listed_exactly},
+        {"the follower is tried first", the_follower_is_tried_first},
+        {"a stale hint is not followed", a_stale_hint_is_not_followed},
+        {"recurring sets get instances of their own", recurring_sets_get_instances_of_their_own},
+        {"admission sets the price of an instance", admission_sets_the_price_of_an_instance},
+        {"sets that never come back are only patched", sets_that_never_come_back_are_only_patched},
+        {"ghosts are bounded", ghosts_are_bounded},
+        {"instances are bounded", instances_are_bounded},
+        {"eviction takes the least recently used", eviction_takes_the_least_recently_used},
+        {"chunks outlive their instances", chunks_outlive_their_instances},
+        {"every exec is released once", every_exec_is_released_once},
+        {"a cleared book can be used again", a_cleared_book_can_be_used_again},
+        {"memory is bounded with thousands of chunks", memory_is_bounded},
+};
+UNIT_MAIN(cases)
