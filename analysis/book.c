@@ -74,7 +74,9 @@ void ag_book_drop(struct ag_book *book, struct ag_instance *instance)
     if (book->previous == instance)
         book->previous = NULL;
     book->slots[instance->slot] = NULL;
-    book->slot_hint = instance->slot;
+    /* the hint stays at or below the lowest free slot, so that none is lost */
+    if (instance->slot < book->slot_hint)
+        book->slot_hint = instance->slot;
     if (book->release != NULL)
         book->release(book->owner, instance->exec);
     free(instance);
