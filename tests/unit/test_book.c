@@ -542,6 +542,22 @@ static void memory_is_bounded(void)
     tear_down();
 }
 
+/* Instances that are dropped in the order of their use leave free slots below the last one: all must be used again. */
+static void dropped_slots_are_used_again(void)
+{
+    set_up();
+    unsigned char records[BYTES] = {0};
+    struct ag_book_choice choice;
+    ag_book_choose(&the.book, the.tokens, LENGTH, records, &choice);
+    for (unsigned round = 0; round < 500; round++) {
+        for (unsigned i = 0; i < 20; i++)
+            EXPECT(add(choice.chunk, records) != NULL);
+        ag_book_drop_instances(&the.book);
+    }
+    EQUAL(the.book.slot_count, 64);
+    tear_down();
+}
+
 static const struct unit_case cases[] = {
         {"a chunk is first eager, then built, then launched", first_eager_then_built_then_launched},
         {"learning counts as a sighting", learning_counts_as_a_sighting},
@@ -560,6 +576,7 @@ static const struct unit_case cases[] = {
         {"chunks outlive their instances", chunks_outlive_their_instances},
         {"every exec is released once", every_exec_is_released_once},
         {"a cleared book can be used again", a_cleared_book_can_be_used_again},
+        {"dropped slots are used again", dropped_slots_are_used_again},
         {"memory is bounded with thousands of chunks", memory_is_bounded},
 };
 UNIT_MAIN(cases)
