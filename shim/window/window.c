@@ -17,6 +17,9 @@ _Atomic size_t ag_window_graph_bytes;
 
 unsigned char *ag_window_record(struct ag_window *w, uint32_t size)
 {
+    /* full although cut: the driver refuses work just now, as inside a host function */
+    if (w->length == AG_CHUNK_MAX)
+        return NULL;
     if (w->used + size > w->capacity) {
         uint32_t capacity = w->capacity != 0 ? 2 * w->capacity : 8192;
         while (capacity < w->used + size)

@@ -85,7 +85,8 @@ void ag_window_flush(struct ag_window *window, enum ag_stat reason, bool wait);
  * code to give to the program. The caller has the lock. */
 CUresult ag_window_add(struct ag_window *window, const struct ag_token *token, bool held);
 
-/* Room for a record of this size at the window's end; NULL when memory is short. The caller has the lock. */
+/* Room for a record of this size at the window's end; NULL when memory is short or the window is full. The caller has
+ * the lock. */
 unsigned char *ag_window_record(struct ag_window *window, uint32_t size);
 
 /* Forgets the window of a stream, or every window (ctx and stream NULL), or every window of a context. Flushed before.
