@@ -1,5 +1,6 @@
 #include "analysis/token.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,32 +25,59 @@ uint64_t ag_hash_bytes(const void *bytes, size_t size)
     return ag_mix64(h);
 }
 
+/* An identity as it is stored: the kind, then the caller's bytes. */
+enum { KIND_SIZE = sizeof(uint16_t), KEY_MAX = 512 };
+
+struct identity {
+    size_t size;
+    unsigned char bytes[KIND_SIZE + KEY_MAX];
+};
+
+static bool identity_make(struct identity *identity, enum ag_op_kind kind, const void *key, size_t key_size)
+{
+    uint16_t kind16 = (uint16_t)kind;
+    if (key_size > KEY_MAX)
+        return false;
+    memcpy(identity->bytes, &kind16, KIND_SIZE);
+    memcpy(identity->bytes + KIND_SIZE, key, key_size);
+    identity->size = KIND_SIZE + key_size;
+    return true;
+}
+
+static struct ag_token *find(const struct ag_token_table *table, const struct identity *identity)
+{
+    struct ag_token *token;
+    HASH_FIND(hh, table->tokens, identity->bytes, identity->size, token);
+    return token;
+}
+
+struct ag_token *ag_token_find(const struct ag_token_table *table, enum ag_op_kind kind, const void *key,
+                               size_t key_size)
+{
+    struct identity identity;
+    return identity_make(&identity, kind, key, key_size) ? find(table, &identity) : NULL;
+}
+
 struct ag_token *ag_token_intern(struct ag_token_table *table, enum ag_op_kind kind, const void *key, size_t key_size,
                                  uint32_t record_size, int *is_new)
 {
-    enum { kind_size = sizeof(uint16_t) };
-    uint16_t kind16 = (uint16_t)kind;
-    unsigned char full[kind_size + 512];
+    struct identity identity;
     if (is_new != NULL)
         *is_new = 0;
-    if (key_size > sizeof full - kind_size)
+    if (!identity_make(&identity, kind, key, key_size))
         return NULL;
-    memcpy(full, &kind16, kind_size);
-    memcpy(full + kind_size, key, key_size);
-
-    struct ag_token *token;
-    HASH_FIND(hh, table->tokens, full, kind_size + key_size, token);
+    struct ag_token *token = find(table, &identity);
     if (token != NULL)
         return token;
-    token = calloc(1, sizeof *token + kind_size + key_size);
+    token = calloc(1, sizeof *token + identity.size);
     if (token == NULL)
         return NULL;
-    token->mix = ag_hash_bytes(full, kind_size + key_size);
+    token->mix = ag_hash_bytes(identity.bytes, identity.size);
     token->record_size = record_size;
-    token->kind = kind16;
-    token->key_size = (uint16_t)(kind_size + key_size);
+    token->kind = (uint16_t)kind;
+    token->key_size = (uint16_t)identity.size;
     token->id = table->next_id++;
-    memcpy(token->key, full, kind_size + key_size);
+    memcpy(token->key, identity.bytes, identity.size);
     HASH_ADD_KEYPTR(hh, table->tokens, token->key, token->key_size, token);
     table->bytes += sizeof *token + token->key_size;
     if (is_new != NULL)

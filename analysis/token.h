@@ -34,6 +34,10 @@ struct ag_token_table {
 struct ag_token *ag_token_intern(struct ag_token_table *table, enum ag_op_kind kind, const void *key, size_t key_size,
                                  uint32_t record_size, int *is_new);
 
+/* The token of an identity, NULL when it has none. */
+struct ag_token *ag_token_find(const struct ag_token_table *table, enum ag_op_kind kind, const void *key,
+                               size_t key_size);
+
 /* Frees every token; release, when not NULL, is called for each token's user pointer first. */
 void ag_token_clear(struct ag_token_table *table, void (*release)(void *user));
 

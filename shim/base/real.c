@@ -55,24 +55,25 @@ static any_function *slot(unsigned long offset)
     return (any_function *)(void *)((char *)&ag_real + offset);
 }
 
-void *ag_real_dlopen(const char *file, int mode)
+ag_dlopen_function ag_real_dlopen(void)
 {
-    static void *(*_Atomic next)(const char *, int);
-    void *(*function)(const char *, int) = atomic_load_explicit(&next, memory_order_acquire);
+    static _Atomic(ag_dlopen_function) next;
+    ag_dlopen_function function = atomic_load_explicit(&next, memory_order_acquire);
     if (function == NULL) {
-        function = (void *(*)(const char *, int))dlsym(RTLD_NEXT, "dlopen");
+        function = (ag_dlopen_function)dlsym(RTLD_NEXT, "dlopen");
         atomic_store_explicit(&next, function, memory_order_release);
     }
-    return function != NULL ? function(file, mode) : NULL;
+    return function;
 }
 
 static void open_driver(void)
 {
     /* a hook only runs when the driver is loaded already; loading it here as well serves symbols that a program was
      * linked to without the driver's own library at hand */
-    void *driver = ag_real_dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
+    ag_dlopen_function next = ag_real_dlopen();
+    void *driver = next("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
     if (driver == NULL)
-        driver = ag_real_dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+        driver = next("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
     if (driver != NULL)
         missing = CUDA_ERROR_NOT_FOUND;
     for (size_t i = 0; i < ENTRY_COUNT; i++) {

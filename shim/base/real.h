@@ -31,7 +31,8 @@ bool ag_real_has(unsigned long offset);
 /* The version the driver answers (13000 for 13.0), 0 before it was found. */
 int ag_real_version(void);
 
-/* The next dlopen in line after this library's own. */
-void *ag_real_dlopen(const char *file, int mode);
+/* The next dlopen in line after this library's own. Never NULL: libc has one. */
+typedef void *(*ag_dlopen_function)(const char *file, int mode);
+ag_dlopen_function ag_real_dlopen(void);
 
 #endif

@@ -51,7 +51,6 @@ struct ag_limit {
 
 struct ag_site {
     struct ag_token *token;
-    bool accepted; /* the driver has taken it eagerly at least once */
     /* kernels */
     CUfunction function;
     bool is_kernel; /* function is a CUkernel handle */

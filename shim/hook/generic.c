@@ -42,20 +42,38 @@ static enum ag_stat reason_of(const char *symbol)
     return AG_FLUSH_other;
 }
 
-static void before(const char *symbol, enum class class, enum ag_scope scope, bool blocking, bool has_stream,
-                   CUstream stream, bool ptsz)
+/* A function of the table, as its wrapper needs it. */
+struct call {
+    const char *symbol;
+    enum class class;
+    enum ag_scope scope;
+    bool blocking, has_stream, ptsz;
+    atomic_int reason; /* of its flushes, an AG_FLUSH_ value; 0 until the first one */
+};
+
+static enum ag_stat reason_for(struct call *call)
+{
+    int reason = atomic_load_explicit(&call->reason, memory_order_relaxed);
+    if (reason == 0) {
+        reason = (int)reason_of(call->symbol);
+        atomic_store_explicit(&call->reason, reason, memory_order_relaxed);
+    }
+    return (enum ag_stat)reason;
+}
+
+static void before(struct call *call, CUstream stream)
 {
     if (atomic_load_explicit(&ag_window_open, memory_order_relaxed) == 0)
         return;
-    enum ag_stat reason = reason_of(symbol);
-    if (has_stream && class == FLUSH) {
-        ag_order_stream(stream, ptsz, reason);
-        if (blocking || scope == AG_SCOPE_ALL)
+    enum ag_stat reason = reason_for(call);
+    if (call->has_stream && call->class == FLUSH) {
+        ag_order_stream(stream, call->ptsz, reason);
+        if (call->blocking || call->scope == AG_SCOPE_ALL)
             ag_order_all(reason, false);
         return;
     }
-    if (scope == AG_SCOPE_STREAM && has_stream)
-        ag_order_stream(stream, ptsz, reason);
+    if (call->scope == AG_SCOPE_STREAM && call->has_stream)
+        ag_order_stream(stream, call->ptsz, reason);
     else
         ag_order_all(reason, true);
 }
@@ -82,7 +100,8 @@ static void forget(const char *symbol, enum class class)
 #define GENERATE_GEN(symbol, variant, class, scope, blocking, stream, params, args)                                    \
     CUresult ag_hook_##symbol params                                                                                   \
     {                                                                                                                  \
-        before(#symbol, class, AG_SCOPE(scope), blocking, HAS_STREAM(stream), stream, variant == PTSZ);                \
+        static struct call call = {#symbol, class, AG_SCOPE(scope), blocking, HAS_STREAM(stream), variant == PTSZ, 0}; \
+        before(&call, stream);                                                                                         \
         if (class == DROP || class == STATE)                                                                           \
             forget(#symbol, class);                                                                                    \
         return ag_hook_late(ag_real.symbol args);                                                                      \

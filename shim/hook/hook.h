@@ -32,10 +32,6 @@ void ag_hook_passed(enum ag_stat why);
 /* The hook that stands for a pointer into the real driver, NULL when it is not hooked; *known: the table lists it. */
 void *ag_hook_for(const void *real, bool *known);
 
-/* A stand-in for a driver function that the table does not list: flushes everything, then goes on to real. NULL when
- * there is none left. */
-void *ag_unknown_stub(void *real);
-
 /* Reports a held op's late error through a call that may carry one. */
 static inline CUresult ag_hook_late(CUresult result)
 {

@@ -197,9 +197,7 @@ static struct ag_token *find_token(struct ag_window *w, const struct launch *l, 
         make_key(l, &own);
         key = &own;
     }
-    unsigned char full[2 + sizeof *key] = {AG_OP_KERNEL};
-    memcpy(full + 2, key, sizeof *key);
-    HASH_FIND(hh, w->table.tokens, full, sizeof full, token);
+    token = ag_token_find(&w->table, AG_OP_KERNEL, key, sizeof *key);
     if (token != NULL && token->user != NULL && ((struct ag_site *)token->user)->attribute_count == 0)
         w->cache[index] = token;
     return token;
@@ -265,13 +263,10 @@ static bool copy_arguments(const struct ag_site *site, const struct launch *l, u
     return true;
 }
 
-/* Submits what came before and gives the launch to the driver. The window is not locked. */
-static CUresult pass(const struct launch *l, enum ag_stat why, bool everything)
+/* Submits what came before and gives the launch to the driver. No window is locked. */
+static CUresult pass(const struct launch *l, enum ag_stat why)
 {
-    if (everything)
-        ag_order_all(AG_FLUSH_launch, true);
-    else
-        ag_order_stream(l->stream, l->ptsz, AG_FLUSH_launch);
+    ag_order_all(AG_FLUSH_launch, true);
     ag_hook_passed(why);
     return ag_hook_late(forward(l));
 }
@@ -282,28 +277,15 @@ static CUresult launch(const struct launch *l)
     struct key key;
     bool plain = l->attribute_count == 0;
     if (!ag_hook_may_hold(&why) || (!plain && !make_key(l, &key)))
-        return pass(l, !plain && why == AG_BYPASS_stream ? AG_BYPASS_attribute : why, true);
-    struct ag_window *w = ag_window_enter(l->stream, l->ptsz);
+        return pass(l, !plain && why == AG_BYPASS_stream ? AG_BYPASS_attribute : why);
+    struct ag_window *w = ag_order_enter(l->stream, l->ptsz);
     if (w == NULL)
-        return pass(l, why, true);
+        return pass(l, why);
     unsigned index = cache_index(l);
     struct ag_token *token = find_token(w, l, plain ? NULL : &key, index);
     struct ag_site *site = token != NULL ? token->user : NULL;
     if (site != NULL && acceptable(site, l)) {
-        if (atomic_load_explicit(&ag_window_open, memory_order_relaxed) >
-            (unsigned)atomic_load_explicit(&w->open, memory_order_relaxed)) {
-            /* another window holds work: mind the legacy stream, without this lock */
-            bool legacy = w->legacy, blocking = w->blocking;
-            ag_lock_release(&w->lock);
-            ag_order_legacy(legacy, blocking);
-            struct ag_window *again = ag_window_enter(l->stream, l->ptsz);
-            if (again == NULL)
-                return pass(l, why, true);
-            w = again;
-            token = find_token(w, l, plain ? NULL : &key, index);
-            site = token != NULL ? token->user : NULL;
-        }
-        unsigned char *record = site != NULL ? ag_window_record(w, token->record_size) : NULL;
+        unsigned char *record = ag_window_record(w, token->record_size);
         if (record != NULL && copy_arguments(site, l, record + sizeof(struct ag_kernel_record))) {
             struct ag_kernel_record *kernel = (struct ag_kernel_record *)(void *)record;
             memcpy(kernel->grid, l->grid, sizeof kernel->grid);
@@ -313,7 +295,7 @@ static CUresult launch(const struct launch *l)
             return result;
         }
         ag_lock_release(&w->lock);
-        return pass(l, AG_BYPASS_limit, true);
+        return pass(l, AG_BYPASS_limit);
     }
     ag_lock_release(&w->lock);
 
@@ -335,7 +317,6 @@ static CUresult launch(const struct launch *l)
     unsigned char *record = token != NULL ? ag_window_record(w, token->record_size) : NULL;
     if (record != NULL) {
         site = token->user;
-        site->accepted = true;
         if (l->shared > site->shared_accepted)
             site->shared_accepted = l->shared;
         memset(record, 0, token->record_size);

@@ -41,29 +41,59 @@ struct key {
     struct place target, source;
 };
 
-/* Holds the op of a key when it is known; otherwise forwards it through submit and learns. */
+/* A call on its way: begin() holds it, or says how it goes past; end() learns from the driver's answer. */
 struct transfer {
     CUstream stream;
     bool ptsz;
     enum ag_op_kind kind;
-    struct key key;
+    uint32_t element; /* bytes of a memset's element */
+    uint32_t sources; /* kinds of memory that a copy may read from: SOURCE() of memory types, or 0 for a memset */
+    CUdeviceptr target, source;
+    size_t bytes; /* 0: not to be held */
     const void *record;
     uint32_t record_size;
+    /* begin()'s findings */
+    bool certain;
+    enum ag_stat why; /* when not certain */
+    struct key key;
 };
 
-/* True when held, with *result set. Otherwise the caller forwards and calls learn(). */
+#define SOURCE(type) (1u << (type))
+
+/* Elements from which a memset is never held; below it its bytes cannot overflow. */
+#define MEMSET_MAX ((size_t)1 << 40)
+
+/* Whether the driver would certainly take the op and a node could hold it; fills the key. */
+static bool certain(struct transfer *t)
+{
+    CUdevice device;
+    if (!ag_hook_may_hold(&t->why))
+        return false;
+    t->why = AG_BYPASS_stream;
+    if (t->stream == CU_STREAM_PER_THREAD || (t->stream == NULL && t->ptsz) ||
+        ag_real.cuCtxGetDevice(&device) != CUDA_SUCCESS)
+        return false;
+    t->why = AG_BYPASS_memory;
+    memset(&t->key, 0, sizeof t->key);
+    t->key.element = t->element;
+    if (t->bytes == 0)
+        return false;
+    t->key.target = classify(t->target, t->bytes, device);
+    if (t->key.target.type != CU_MEMORYTYPE_DEVICE)
+        return false;
+    if (t->sources == 0)
+        return true;
+    t->key.source = classify(t->source, t->bytes, device);
+    return t->key.source.type != 0 && (t->sources & SOURCE(t->key.source.type)) != 0;
+}
+
+/* True when the op is known and now held, with *result set. */
 static bool hold(const struct transfer *t, CUresult *result)
 {
-    struct ag_window *w = ag_window_enter(t->stream, t->ptsz);
+    struct ag_window *w = ag_order_enter(t->stream, t->ptsz);
     if (w == NULL)
         return false;
-    bool legacy = w->legacy, blocking = w->blocking;
-    ag_lock_release(&w->lock);
-    ag_order_legacy(legacy, blocking);
-    w = ag_window_enter(t->stream, t->ptsz);
-    if (w == NULL)
-        return false;
-    struct ag_token *token = ag_token_intern(&w->table, t->kind, &t->key, sizeof t->key, t->record_size, NULL);
+    const struct ag_token *token = ag_token_find(&w->table, t->kind, &t->key, sizeof t->key);
     unsigned char *record = NULL;
     if (token != NULL && token->user != NULL)
         record = ag_window_record(w, t->record_size);
@@ -87,7 +117,6 @@ static void learn(const struct transfer *t)
     struct ag_site *site = token != NULL ? token->user : NULL;
     if (token != NULL && site == NULL && (site = calloc(1, sizeof *site)) != NULL) {
         site->token = token;
-        site->accepted = true;
         site->element = t->key.element;
         site->from_host = t->key.source.type == CU_MEMORYTYPE_HOST;
         token->user = site;
@@ -103,47 +132,41 @@ static void learn(const struct transfer *t)
     ag_lock_release(&w->lock);
 }
 
-/* Whether an op on this stream may be held at all; fills the device. */
-static bool may_hold(CUstream stream, bool ptsz, CUdevice *device, enum ag_stat *why)
+/* True when the call is done, with *result set; otherwise the driver is to be asked now, everything before is
+ * submitted. */
+static bool begin(struct transfer *t, CUresult *result)
 {
-    if (!ag_hook_may_hold(why))
-        return false;
-    *why = AG_BYPASS_stream;
-    if (stream == CU_STREAM_PER_THREAD || (stream == NULL && ptsz))
-        return false;
-    return ag_real.cuCtxGetDevice(device) == CUDA_SUCCESS;
+    t->certain = certain(t);
+    if (t->certain && hold(t, result))
+        return true;
+    ag_order_stream(t->stream, t->ptsz, AG_FLUSH_copy);
+    ag_order_all(AG_FLUSH_copy, false);
+    return false;
 }
 
-#define MEMSET(symbol, value_type, bytes, per_thread)                                                                  \
+static CUresult end(const struct transfer *t, CUresult result)
+{
+    if (t->certain && result == CUDA_SUCCESS)
+        learn(t);
+    else
+        ag_hook_passed(t->certain ? AG_BYPASS_memory : t->why);
+    return ag_hook_late(result);
+}
+
+#define MEMSET(symbol, value_type, size, per_thread)                                                                   \
     CUresult ag_hook_##symbol(CUdeviceptr dstDevice, value_type value, size_t N, CUstream hStream)                     \
     {                                                                                                                  \
         struct ag_memset_record record = {.target = dstDevice, .count = N, .value = value};                            \
         struct transfer t = {.stream = hStream,                                                                        \
                              .ptsz = per_thread,                                                                       \
                              .kind = AG_OP_MEMSET,                                                                     \
+                             .element = size,                                                                          \
+                             .target = dstDevice,                                                                      \
+                             .bytes = N < MEMSET_MAX ? N * (size) : 0,                                                 \
                              .record = &record,                                                                        \
                              .record_size = sizeof record};                                                            \
-        enum ag_stat why;                                                                                              \
-        CUdevice device;                                                                                               \
         CUresult result;                                                                                               \
-        bool certain = may_hold(hStream, per_thread, &device, &why);                                                   \
-        if (certain) {                                                                                                 \
-            memset(&t.key, 0, sizeof t.key);                                                                           \
-            t.key.element = bytes;                                                                                     \
-            t.key.target = classify(dstDevice, N * (bytes), device);                                                   \
-            why = AG_BYPASS_memory;                                                                                    \
-            certain = N > 0 && N < ((size_t)1 << 40) && t.key.target.type == CU_MEMORYTYPE_DEVICE;                     \
-        }                                                                                                              \
-        if (certain && hold(&t, &result))                                                                              \
-            return result;                                                                                             \
-        ag_order_stream(hStream, per_thread, AG_FLUSH_copy);                                                           \
-        ag_order_all(AG_FLUSH_copy, false);                                                                            \
-        result = ag_real.symbol(dstDevice, value, N, hStream);                                                         \
-        if (certain && result == CUDA_SUCCESS)                                                                         \
-            learn(&t);                                                                                                 \
-        else                                                                                                           \
-            ag_hook_passed(certain ? AG_BYPASS_memory : why);                                                          \
-        return ag_hook_late(result);                                                                                   \
+        return begin(&t, &result) ? result : end(&t, ag_real.symbol(dstDevice, value, N, hStream));                    \
     }                                                                                                                  \
     AG_HOOK_EXPORT(symbol, (CUdeviceptr dstDevice, value_type value, size_t N, CUstream hStream))
 
@@ -154,51 +177,36 @@ MEMSET(cuMemsetD16Async_ptsz, unsigned short, 2, true)
 MEMSET(cuMemsetD32Async, unsigned int, 4, false)
 MEMSET(cuMemsetD32Async_ptsz, unsigned int, 4, true)
 
-/* source may only be pinned memory where the call allows it. */
-#define COPY(symbol, params, target_value, source_value, size_value, from_host, from_device, per_thread, args)         \
+#define COPY(symbol, params, to, from, size, readable, per_thread, args)                                               \
     CUresult ag_hook_##symbol params                                                                                   \
     {                                                                                                                  \
-        struct ag_copy_record record = {.target = (target_value), .source = (source_value), .bytes = (size_value)};    \
+        struct ag_copy_record record = {.target = (to), .source = (from), .bytes = (size)};                            \
         struct transfer t = {.stream = hStream,                                                                        \
                              .ptsz = per_thread,                                                                       \
                              .kind = AG_OP_COPY,                                                                       \
+                             .sources = readable,                                                                      \
+                             .target = (to),                                                                           \
+                             .source = (from),                                                                         \
+                             .bytes = (size),                                                                          \
                              .record = &record,                                                                        \
                              .record_size = sizeof record};                                                            \
-        enum ag_stat why;                                                                                              \
-        CUdevice device;                                                                                               \
         CUresult result;                                                                                               \
-        bool certain = may_hold(hStream, per_thread, &device, &why);                                                   \
-        if (certain) {                                                                                                 \
-            memset(&t.key, 0, sizeof t.key);                                                                           \
-            t.key.target = classify(record.target, record.bytes, device);                                              \
-            t.key.source = classify(record.source, record.bytes, device);                                              \
-            why = AG_BYPASS_memory;                                                                                    \
-            certain = record.bytes > 0 && t.key.target.type == CU_MEMORYTYPE_DEVICE &&                                 \
-                      ((from_host && t.key.source.type == CU_MEMORYTYPE_HOST) ||                                       \
-                       (from_device && t.key.source.type == CU_MEMORYTYPE_DEVICE));                                    \
-        }                                                                                                              \
-        if (certain && hold(&t, &result))                                                                              \
-            return result;                                                                                             \
-        ag_order_stream(hStream, per_thread, AG_FLUSH_copy);                                                           \
-        ag_order_all(AG_FLUSH_copy, false);                                                                            \
-        result = ag_real.symbol args;                                                                                  \
-        if (certain && result == CUDA_SUCCESS)                                                                         \
-            learn(&t);                                                                                                 \
-        else                                                                                                           \
-            ag_hook_passed(certain ? AG_BYPASS_memory : why);                                                          \
-        return ag_hook_late(result);                                                                                   \
+        return begin(&t, &result) ? result : end(&t, ag_real.symbol args);                                             \
     }                                                                                                                  \
     AG_HOOK_EXPORT(symbol, params)
 
-COPY(cuMemcpyAsync, (CUdeviceptr dst, CUdeviceptr src, size_t ByteCount, CUstream hStream), dst, src, ByteCount, true,
-     true, false, (dst, src, ByteCount, hStream))
+#define PINNED SOURCE(CU_MEMORYTYPE_HOST)
+#define DEVICE SOURCE(CU_MEMORYTYPE_DEVICE)
+
+COPY(cuMemcpyAsync, (CUdeviceptr dst, CUdeviceptr src, size_t ByteCount, CUstream hStream), dst, src, ByteCount,
+     PINNED | DEVICE, false, (dst, src, ByteCount, hStream))
 COPY(cuMemcpyAsync_ptsz, (CUdeviceptr dst, CUdeviceptr src, size_t ByteCount, CUstream hStream), dst, src, ByteCount,
-     true, true, true, (dst, src, ByteCount, hStream))
+     PINNED | DEVICE, true, (dst, src, ByteCount, hStream))
 COPY(cuMemcpyDtoDAsync_v2, (CUdeviceptr dst, CUdeviceptr src, size_t ByteCount, CUstream hStream), dst, src, ByteCount,
-     false, true, false, (dst, src, ByteCount, hStream))
+     DEVICE, false, (dst, src, ByteCount, hStream))
 COPY(cuMemcpyDtoDAsync_v2_ptsz, (CUdeviceptr dst, CUdeviceptr src, size_t ByteCount, CUstream hStream), dst, src,
-     ByteCount, false, true, true, (dst, src, ByteCount, hStream))
+     ByteCount, DEVICE, true, (dst, src, ByteCount, hStream))
 COPY(cuMemcpyHtoDAsync_v2, (CUdeviceptr dst, const void *src, size_t ByteCount, CUstream hStream), dst,
-     (CUdeviceptr)src, ByteCount, true, false, false, (dst, src, ByteCount, hStream))
+     (CUdeviceptr)src, ByteCount, PINNED, false, (dst, src, ByteCount, hStream))
 COPY(cuMemcpyHtoDAsync_v2_ptsz, (CUdeviceptr dst, const void *src, size_t ByteCount, CUstream hStream), dst,
-     (CUdeviceptr)src, ByteCount, true, false, true, (dst, src, ByteCount, hStream))
+     (CUdeviceptr)src, ByteCount, PINNED, true, (dst, src, ByteCount, hStream))

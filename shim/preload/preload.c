@@ -66,9 +66,7 @@ static const char *facade(void)
 
 void *ag_preload_dlopen(const char **file, unsigned long *mode, const void *caller)
 {
-    static void *(*next)(const char *, int);
-    if (next == NULL)
-        next = (void *(*)(const char *, int))dlsym(RTLD_NEXT, "dlopen");
+    ag_dlopen_function next = ag_real_dlopen();
     ag_options_load();
     if ((*mode & RTLD_DEEPBIND) != 0)
         go_blind("a library was opened with RTLD_DEEPBIND");

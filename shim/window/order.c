@@ -9,7 +9,7 @@ void ag_order_all(enum ag_stat reason, bool wait)
         ag_window_flush(ag_windows[i], reason, wait);
 }
 
-void ag_order_legacy(bool legacy, bool blocking)
+static void order_legacy(bool legacy, bool blocking)
 {
     if (atomic_load_explicit(&ag_window_open, memory_order_relaxed) == 0 || (!legacy && !blocking))
         return;
@@ -22,24 +22,36 @@ void ag_order_legacy(bool legacy, bool blocking)
     }
 }
 
+struct ag_window *ag_order_enter(CUstream stream, bool ptsz)
+{
+    struct ag_window *w = ag_window_enter(stream, ptsz);
+    if (w == NULL || atomic_load_explicit(&ag_window_open, memory_order_relaxed) <=
+                             (unsigned)atomic_load_explicit(&w->open, memory_order_relaxed))
+        return w;
+    /* another window holds work: two windows are never locked together */
+    bool legacy = w->legacy, blocking = w->blocking;
+    ag_lock_release(&w->lock);
+    order_legacy(legacy, blocking);
+    return ag_window_enter(stream, ptsz);
+}
+
 void ag_order_stream(CUstream stream, bool ptsz, enum ag_stat reason)
 {
-    unsigned flags = 0;
     bool per_thread = stream == CU_STREAM_PER_THREAD || (stream == NULL && ptsz);
     bool legacy = stream == CU_STREAM_LEGACY || (stream == NULL && !ptsz);
     if (stream == NULL)
         stream = ptsz ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
     unsigned count = atomic_load(&ag_window_count);
-    bool blocking = per_thread;
+    bool blocking = per_thread, known = false;
     for (unsigned i = 0; i < count; i++) {
         struct ag_window *w = ag_windows[i];
         if (atomic_load_explicit(&w->stream, memory_order_relaxed) != stream)
             continue;
         ag_window_flush(w, reason, true);
         blocking = blocking || w->blocking;
-        flags = 1;
+        known = true;
     }
-    if (!legacy && !per_thread && flags == 0)
+    if (!legacy && !per_thread && !known)
         blocking = true; /* not known: assume that it waits for the legacy stream */
-    ag_order_legacy(legacy, blocking);
+    order_legacy(legacy, blocking);
 }

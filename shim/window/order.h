@@ -16,7 +16,8 @@ void ag_order_stream(CUstream stream, bool ptsz, enum ag_stat reason);
  */
 void ag_order_all(enum ag_stat reason, bool wait);
 
-/* Before an op joins a window: the other side of the legacy stream. */
-void ag_order_legacy(bool legacy, bool blocking);
+/* The window of a stream, locked (as ag_window_enter), with the other side of the legacy stream submitted: ready to
+ * take an op. NULL: the stream cannot be held. */
+struct ag_window *ag_order_enter(CUstream stream, bool ptsz);
 
 #endif

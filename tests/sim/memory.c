@@ -164,12 +164,17 @@ void sim_scribble(void *address, size_t size)
     memset(address, 0xdb, size < 1 << 20 ? size : 1 << 20);
 }
 
+/* What every call that allocates or frees needs: a context, and no capture that forbids it. */
+static CUresult enter(struct sim_ctx **ctx)
+{
+    CUresult result = sim_ctx_current(ctx);
+    return result ? result : sim_capture_unsafe();
+}
+
 CUresult sim_cuMemAlloc_v2(CUdeviceptr *out, size_t size)
 {
     struct sim_ctx *ctx;
-    CUresult result = sim_ctx_current(&ctx);
-    if (!result)
-        result = sim_capture_unsafe();
+    CUresult result = enter(&ctx);
     if (result)
         return result;
     if (!out || !size)
@@ -207,9 +212,7 @@ static void give_back(struct sim_range *range)
 CUresult sim_cuMemFree_v2(CUdeviceptr address)
 {
     struct sim_ctx *ctx;
-    CUresult result = sim_ctx_current(&ctx);
-    if (!result)
-        result = sim_capture_unsafe();
+    CUresult result = enter(&ctx);
     if (result || !address)
         return result;
     struct sim_range *range = sim_range_find((uintptr_t)address);
@@ -229,9 +232,7 @@ CUresult sim_cuMemFree_v2(CUdeviceptr address)
 static CUresult host_alloc(void **out, size_t size, enum sim_memory kind, unsigned int flags)
 {
     struct sim_ctx *ctx;
-    CUresult result = sim_ctx_current(&ctx);
-    if (!result)
-        result = sim_capture_unsafe();
+    CUresult result = enter(&ctx);
     if (result)
         return result;
     if (!out || !size)
@@ -272,9 +273,7 @@ CUresult sim_cuMemAllocManaged(CUdeviceptr *out, size_t size, unsigned int flags
 static CUresult host_free(void *address, bool registered)
 {
     struct sim_ctx *ctx;
-    CUresult result = sim_ctx_current(&ctx);
-    if (!result)
-        result = sim_capture_unsafe();
+    CUresult result = enter(&ctx);
     if (result)
         return result;
     struct sim_range *range = sim_range_find((uintptr_t)address);
@@ -302,9 +301,7 @@ CUresult sim_cuMemHostUnregister(void *address)
 CUresult sim_cuMemHostRegister_v2(void *address, size_t size, unsigned int flags)
 {
     struct sim_ctx *ctx;
-    CUresult result = sim_ctx_current(&ctx);
-    if (!result)
-        result = sim_capture_unsafe();
+    CUresult result = enter(&ctx);
     if (result)
         return result;
     if (!address || !size || flags & ~15u)
