@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,6 +10,9 @@
 #include <unistd.h>
 
 #include "shim/base/options.h"
+
+/* Functions that the object names. */
+#define CALLERS_SHOWN 24
 
 static _Atomic uint64_t process[AG_STAT_COUNT];
 static struct timespec started;
@@ -45,6 +49,18 @@ void ag_stats_max(enum ag_stat stat, uint64_t n)
     }
 }
 
+static struct ag_caller *_Atomic callers;
+
+void ag_stats_caller(struct ag_caller *caller)
+{
+    if (atomic_fetch_add_explicit(&caller->flushes, 1, memory_order_relaxed) == 0 &&
+        !atomic_flag_test_and_set(&caller->listed)) {
+        caller->next = atomic_load(&callers);
+        while (!atomic_compare_exchange_weak(&callers, &caller->next, caller)) {
+        }
+    }
+}
+
 void ag_stats_collect(struct ag_stats *total)
 {
     for (int i = 0; i < AG_STAT_COUNT; i++)
@@ -64,6 +80,32 @@ static size_t write_group(char *text, size_t size, const char *name, enum group 
     return used + (size_t)snprintf(text + used, size - used, "}");
 }
 
+/* The callers with the most flushes, largest first. */
+static size_t write_callers(char *text, size_t size)
+{
+    size_t used = (size_t)snprintf(text, size, ",\"flush_calls\":{");
+    unsigned long below = ULONG_MAX;
+    const char *comma = "";
+    for (int n = 0; n < CALLERS_SHOWN;) {
+        unsigned long most = 0;
+        for (struct ag_caller *c = atomic_load(&callers); c != NULL; c = c->next) {
+            unsigned long flushes = atomic_load_explicit(&c->flushes, memory_order_relaxed);
+            if (flushes < below && flushes > most)
+                most = flushes;
+        }
+        if (most == 0)
+            break;
+        for (struct ag_caller *c = atomic_load(&callers); c != NULL && n < CALLERS_SHOWN; c = c->next)
+            if (atomic_load_explicit(&c->flushes, memory_order_relaxed) == most) {
+                used += (size_t)snprintf(text + used, size - used, "%s\"%s\":%lu", comma, c->symbol, most);
+                comma = ",";
+                n++;
+            }
+        below = most;
+    }
+    return used + (size_t)snprintf(text + used, size - used, "}");
+}
+
 static size_t write_json(char *text, size_t size, const struct ag_stats *total, int driver_version)
 {
     static const char *const modes[] = {"replay", "observe", "verify", "off"};
@@ -77,6 +119,7 @@ static size_t write_json(char *text, size_t size, const struct ag_stats *total, 
             used += (size_t)snprintf(text + used, size - used, ",\"%s\":%llu", keys[i].name,
                                      (unsigned long long)total->count[i]);
     used += write_group(text + used, size - used, "flushes", FLUSHES, total);
+    used += write_callers(text + used, size - used);
     used += write_group(text + used, size - used, "bypass", BYPASS, total);
     return used + (size_t)snprintf(text + used, size - used, "}\n");
 }

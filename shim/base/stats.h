@@ -6,6 +6,7 @@
 #ifndef AG_SHIM_BASE_STATS_H
 #define AG_SHIM_BASE_STATS_H
 
+#include <stdatomic.h>
 #include <stdint.h>
 
 enum ag_stat {
@@ -26,6 +27,23 @@ struct ag_stats {
 /* The process's own set. */
 void ag_stats_add(enum ag_stat stat, uint64_t n);
 void ag_stats_max(enum ag_stat stat, uint64_t n);
+
+/* A driver function, and how many of its calls found held work that had to be submitted first. Lives for ever; next and
+ * listed belong to ag_stats_caller(). */
+struct ag_caller {
+    const char *symbol;
+    atomic_ulong flushes;
+    struct ag_caller *next;
+    atomic_flag listed;
+};
+
+#define AG_CALLER(symbol)                                                                                              \
+    {                                                                                                                  \
+        symbol, 0, NULL, ATOMIC_FLAG_INIT                                                                              \
+    }
+
+/* Counts one such call. */
+void ag_stats_caller(struct ag_caller *caller);
 
 /* Adds the process's own set to total. */
 void ag_stats_collect(struct ag_stats *total);

@@ -3,20 +3,30 @@
 #include "shim/hook/hook.h"
 #include "shim/hook/limit.h"
 
-static void before(void *handle)
+static void before(struct ag_caller *caller, void *handle)
 {
-    if (atomic_load_explicit(&ag_window_open, memory_order_relaxed) != 0 && !ag_limit_launched(handle))
+    if (atomic_load_explicit(&ag_window_open, memory_order_relaxed) != 0 && !ag_limit_loaded(handle)) {
+        ag_stats_caller(caller);
         ag_order_all(AG_FLUSH_module, true);
+    }
+}
+
+static CUresult after(CUresult result, void *handle)
+{
+    if (result == CUDA_SUCCESS)
+        ag_limit_set_loaded(handle);
+    return ag_hook_late(result);
 }
 
 /* handle: the function asked about; shared: the dynamic shared memory that the answer depends on, bytes. */
 #define QUESTION(symbol, params, args, handle, shared)                                                                 \
     CUresult ag_hook_##symbol params                                                                                   \
     {                                                                                                                  \
-        before(handle);                                                                                                \
+        static struct ag_caller caller = AG_CALLER(#symbol);                                                           \
+        before(&caller, handle);                                                                                       \
         if ((shared) > 0)                                                                                              \
             ag_limit_enforce((CUfunction)(void *)(handle), (unsigned)(shared));                                        \
-        return ag_hook_late(ag_real.symbol args);                                                                      \
+        return after(ag_real.symbol args, handle);                                                                     \
     }                                                                                                                  \
     AG_HOOK_EXPORT(symbol, params)
 

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "shim/hook/hook.h"
+#include "shim/hook/limit.h"
 
 enum class { RECORD, FLUSH, CAPTURE, DROP, STATE, LOOKUP, PASS };
 enum variant { LEGACY, PTSZ, PTDS };
@@ -49,6 +50,7 @@ struct call {
     enum ag_scope scope;
     bool blocking, has_stream, ptsz;
     atomic_int reason; /* of its flushes, an AG_FLUSH_ value; 0 until the first one */
+    struct ag_caller caller;
 };
 
 static enum ag_stat reason_for(struct call *call)
@@ -66,6 +68,7 @@ static void before(struct call *call, CUstream stream)
     if (atomic_load_explicit(&ag_window_open, memory_order_relaxed) == 0)
         return;
     enum ag_stat reason = reason_for(call);
+    ag_stats_caller(&call->caller);
     if (call->has_stream && call->class == FLUSH) {
         ag_order_stream(stream, call->ptsz, reason);
         if (call->blocking || call->scope == AG_SCOPE_ALL)
@@ -82,6 +85,7 @@ static void before(struct call *call, CUstream stream)
 static void forget(const char *symbol, enum class class)
 {
     if (class == DROP) {
+        ag_limit_forget();
         if (strncmp(symbol, "cuCtxDisablePeer", 16) == 0 || strncmp(symbol, "cuModule", 8) == 0 ||
             strncmp(symbol, "cuLibrary", 9) == 0 || strncmp(symbol, "cuGraph", 7) == 0)
             ag_window_forget_code();
@@ -100,7 +104,8 @@ static void forget(const char *symbol, enum class class)
 #define GENERATE_GEN(symbol, variant, class, scope, blocking, stream, params, args)                                    \
     CUresult ag_hook_##symbol params                                                                                   \
     {                                                                                                                  \
-        static struct call call = {#symbol, class, AG_SCOPE(scope), blocking, HAS_STREAM(stream), variant == PTSZ, 0}; \
+        static struct call call = {#symbol,         class, AG_SCOPE(scope),   blocking, HAS_STREAM(stream),            \
+                                   variant == PTSZ, 0,     AG_CALLER(#symbol)};                                        \
         before(&call, stream);                                                                                         \
         if (class == DROP || class == STATE)                                                                           \
             forget(#symbol, class);                                                                                    \

@@ -171,6 +171,7 @@ static struct ag_token *make_token(struct ag_window *w, const struct launch *l, 
     }
     site->token = token;
     site->limit = ag_limit_of(l->function, w->device);
+    ag_limit_set_loaded(l->function);
     token->user = site;
     return token;
 }

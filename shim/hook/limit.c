@@ -6,9 +6,10 @@
 
 #include "shim/hook/hook.h"
 
+/* An attribute of a function on a device, or LOADED and a context. */
 struct id {
     void *function;
-    int device;
+    uintptr_t where;
     int attribute;
 };
 
@@ -21,13 +22,15 @@ struct entry {
 static struct ag_lock lock = AG_LOCK_INIT(AG_RANK_LEAF);
 static struct entry *entries;
 
-static struct ag_limit *lookup(void *function, int device, int attribute, bool make)
+static struct ag_limit *lookup(void *function, uintptr_t where, int attribute, bool make)
 {
     static struct ag_limit none = {-1, -1};
     struct id id;
     struct entry *entry;
     memset(&id, 0, sizeof id);
-    id = (struct id){function, device, attribute};
+    id.function = function;
+    id.where = where;
+    id.attribute = attribute;
     ag_lock_take(&lock);
     HASH_FIND(hh, entries, &id, sizeof id, entry);
     if (entry == NULL && make && (entry = calloc(1, sizeof *entry)) != NULL) {
@@ -42,19 +45,40 @@ static struct ag_limit *lookup(void *function, int device, int attribute, bool m
 
 #define SHARED CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 
-/* The entry that says that a function was launched; no attribute has this number. */
-#define LAUNCHED (-1)
+/* The entry that says whether a function is loaded, by its `real`; no attribute has this number. */
+#define LOADED (-1)
 
 struct ag_limit *ag_limit_of(CUfunction function, CUdevice device)
 {
-    lookup(function, device, LAUNCHED, true);
-    return lookup(function, device, SHARED, true);
+    return lookup(function, (uintptr_t)device, SHARED, true);
 }
 
-bool ag_limit_launched(void *handle)
+bool ag_limit_loaded(void *handle)
 {
-    CUdevice device;
-    return ag_real.cuCtxGetDevice(&device) == CUDA_SUCCESS && lookup(handle, device, LAUNCHED, false) != NULL;
+    CUcontext ctx = NULL;
+    if (ag_real.cuCtxGetCurrent(&ctx) != CUDA_SUCCESS)
+        return false;
+    const struct ag_limit *limit = lookup(handle, (uintptr_t)ctx, LOADED, false);
+    return limit != NULL && atomic_load(&limit->real) > 0;
+}
+
+void ag_limit_set_loaded(void *handle)
+{
+    CUcontext ctx = NULL;
+    if (ag_real.cuCtxGetCurrent(&ctx) == CUDA_SUCCESS)
+        atomic_store(&lookup(handle, (uintptr_t)ctx, LOADED, true)->real, 1);
+}
+
+void ag_limit_forget(void)
+{
+    struct entry *entry, *next;
+    ag_lock_take(&lock);
+    HASH_ITER(hh, entries, entry, next)
+    {
+        atomic_store(&entry->limit.program, -1);
+        atomic_store(&entry->limit.real, -1);
+    }
+    ag_lock_release(&lock);
 }
 
 static CUresult set_real(void *handle, bool is_kernel, CUfunction_attribute attribute, int value, CUdevice device)
@@ -68,7 +92,7 @@ void ag_limit_enforce(CUfunction function, unsigned shared)
     CUdevice device;
     if (ag_real.cuCtxGetDevice(&device) != CUDA_SUCCESS)
         return;
-    struct ag_limit *limit = lookup(function, device, SHARED, false);
+    struct ag_limit *limit = lookup(function, (uintptr_t)device, SHARED, false);
     int program = limit != NULL ? atomic_load(&limit->program) : -1;
     if (program < 0 || shared <= (unsigned)program || atomic_load(&limit->real) == program)
         return;
@@ -79,7 +103,7 @@ void ag_limit_enforce(CUfunction function, unsigned shared)
 
 static CUresult set(void *handle, bool is_kernel, CUfunction_attribute attribute, int value, CUdevice device)
 {
-    struct ag_limit *limit = lookup(handle, device, attribute, true);
+    struct ag_limit *limit = lookup(handle, (uintptr_t)device, attribute, true);
     int real = atomic_load(&limit->real);
     enum ag_stat why;
     bool certain = value >= 0 && real >= 0 && ag_hook_may_hold(&why);
@@ -87,6 +111,8 @@ static CUresult set(void *handle, bool is_kernel, CUfunction_attribute attribute
         atomic_store(&limit->program, value);
         return CUDA_SUCCESS;
     }
+    static struct ag_caller caller = AG_CALLER("cuFuncSetAttribute, cuKernelSetAttribute");
+    ag_stats_caller(&caller);
     ag_order_all(AG_FLUSH_module, true);
     CUresult result = set_real(handle, is_kernel, attribute, value, device);
     if (result == CUDA_SUCCESS) {
@@ -117,7 +143,7 @@ AG_HOOK_EXPORT(cuKernelSetAttribute, (CUfunction_attribute attrib, int val, CUke
 static CUresult get(CUresult result, int *value, CUfunction_attribute attribute, void *handle, CUdevice device)
 {
     if (result == CUDA_SUCCESS && attribute == SHARED) {
-        const struct ag_limit *limit = lookup(handle, device, SHARED, false);
+        const struct ag_limit *limit = lookup(handle, (uintptr_t)device, SHARED, false);
         int program = limit != NULL ? atomic_load(&limit->program) : -1;
         if (program >= 0)
             *value = program;
@@ -137,9 +163,15 @@ AG_HOOK_EXPORT(cuFuncGetAttribute, (int *pi, CUfunction_attribute attrib, CUfunc
 
 CUresult ag_hook_cuKernelGetAttribute(int *pi, CUfunction_attribute attrib, CUkernel kernel, CUdevice dev)
 {
-    /* a kernel that was never launched may be loaded now, which may wait */
-    if (lookup(kernel, dev, LAUNCHED, false) == NULL)
+    /* a kernel that was never used may be loaded now, which may wait */
+    if (atomic_load(&ag_window_open) != 0 && !ag_limit_loaded(kernel)) {
+        static struct ag_caller caller = AG_CALLER("cuKernelGetAttribute");
+        ag_stats_caller(&caller);
         ag_order_all(AG_FLUSH_module, true);
-    return get(ag_real.cuKernelGetAttribute(pi, attrib, kernel, dev), pi, attrib, kernel, dev);
+    }
+    CUresult result = ag_real.cuKernelGetAttribute(pi, attrib, kernel, dev);
+    if (result == CUDA_SUCCESS)
+        ag_limit_set_loaded(kernel);
+    return get(result, pi, attrib, kernel, dev);
 }
 AG_HOOK_EXPORT(cuKernelGetAttribute, (int *pi, CUfunction_attribute attrib, CUkernel kernel, CUdevice dev))

@@ -13,8 +13,13 @@
 /* The limit of a function (or kernel) on a device; lives for ever, never NULL. */
 struct ag_limit *ag_limit_of(CUfunction function, CUdevice device);
 
-/* Whether the function (or kernel) was launched on the current context's device, so that it is certainly loaded. */
-bool ag_limit_launched(void *handle);
+/* Whether the function (or kernel) was launched or asked about in the current context, so that it is certainly loaded;
+ * and the note that it was. */
+bool ag_limit_loaded(void *handle);
+void ag_limit_set_loaded(void *handle);
+
+/* Handles may mean other functions from now on: nothing is known of them. */
+void ag_limit_forget(void);
 
 /* Before a launch of which the shim is not certain: brings the real limit down to the program's when the launch asks
  * for more than that, so that the driver gives its own answer. */

@@ -132,9 +132,22 @@ struct ag_window *ag_window_enter(CUstream stream, bool ptsz)
     return w;
 }
 
-/* The caller has the lock. */
-static void clear(struct ag_window *w)
+/* The caller has the lock. What another thread has held since the caller's flush is submitted, not lost; false when the
+ * driver refuses it just now (inside a host function), and nothing is changed. */
+static bool clear(struct ag_window *w)
 {
+    CUcontext current = NULL;
+    bool pushed = (w->book.instance_count > 0 || w->submitted < w->length) &&
+                  ag_real.cuCtxGetCurrent(&current) == CUDA_SUCCESS && current != w->target.ctx &&
+                  ag_real.cuCtxPushCurrent_v2(w->target.ctx) == CUDA_SUCCESS;
+    CUresult result = ag_window_submit(w, AG_STAT_COUNT, false);
+    if (result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_PERMITTED)
+        atomic_store(&ag_window_deferred, (int)result);
+    if (w->submitted < w->length) {
+        if (pushed)
+            ag_real.cuCtxPopCurrent_v2(&current);
+        return false;
+    }
     struct ag_stats stats = w->stats;
     stats.count[AG_STAT_chunks] += w->book.chunk_count;
     for (int i = 0; i < AG_STAT_COUNT; i++)
@@ -150,14 +163,12 @@ static void clear(struct ag_window *w)
     w->used = 0;
     memset(&w->cutter, 0, sizeof w->cutter);
     memset(w->cache, 0, sizeof w->cache);
-    /* freeing executable graphs needs their context */
-    CUcontext current = NULL;
-    bool pushed = w->book.instance_count > 0 && ag_real.cuCtxGetCurrent(&current) == CUDA_SUCCESS &&
-                  current != w->target.ctx && ag_real.cuCtxPushCurrent_v2(w->target.ctx) == CUDA_SUCCESS;
+    w->trial = NULL;
     ag_book_clear(&w->book);
     if (pushed)
         ag_real.cuCtxPopCurrent_v2(&current);
     ag_token_clear(&w->table, release_site);
+    return true;
 }
 
 void ag_window_forget(CUcontext ctx, CUstream stream)
@@ -170,9 +181,10 @@ void ag_window_forget(CUcontext ctx, CUstream stream)
             (stream != NULL && atomic_load(&w->stream) != stream))
             continue;
         ag_lock_take(&w->lock);
-        clear(w);
-        atomic_store(&w->stream, NULL);
-        atomic_store(&w->ctx, NULL);
+        if (clear(w)) {
+            atomic_store(&w->stream, NULL);
+            atomic_store(&w->ctx, NULL);
+        }
         ag_lock_release(&w->lock);
     }
     ag_lock_release(&registry);

@@ -16,7 +16,7 @@
 /* Rounds without any open window before it sleeps. */
 #define IDLE_ROUNDS 20
 
-/* Rounds after which a window is submitted even though its stream makes progress. */
+/* Rounds after which a window is submitted even though ops are added to it. */
 #define ROUNDS_MAX 8
 
 enum { ABSENT, RUNNING, ASLEEP };
@@ -26,7 +26,7 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t wake = PTHREAD_COND_INITIALIZER;
 
 struct seen {
-    unsigned progress;
+    unsigned progress, submissions;
     unsigned rounds;
 };
 
@@ -40,9 +40,13 @@ static void look(struct seen *seen)
             continue;
         }
         unsigned progress = atomic_load_explicit(&w->progress, memory_order_relaxed);
+        unsigned submissions = atomic_load_explicit(&w->submissions, memory_order_relaxed);
+        if (submissions != seen[i].submissions)
+            seen[i].rounds = 0;
+        seen[i].submissions = submissions;
         if (seen[i].rounds++ > 0 && (progress == seen[i].progress || seen[i].rounds > ROUNDS_MAX)) {
-            ag_window_flush(w, AG_FLUSH_watchdog, false);
-            ag_stats_add(AG_STAT_watchdog_flushes, 1);
+            if (ag_window_flush(w, AG_FLUSH_watchdog, false))
+                ag_stats_add(AG_STAT_watchdog_flushes, 1);
             seen[i].rounds = 0;
         }
         seen[i].progress = progress;

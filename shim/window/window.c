@@ -15,6 +15,9 @@ atomic_int ag_window_bypass;
 
 _Atomic size_t ag_window_graph_bytes;
 
+/* Occurrences of an op for which a stall after it is expected without trying again, at most. */
+#define STALL_REACH_MAX 1024
+
 unsigned char *ag_window_record(struct ag_window *w, uint32_t size)
 {
     /* full although cut: the driver refuses work just now, as inside a host function */
@@ -171,6 +174,7 @@ CUresult ag_window_submit(struct ag_window *w, enum ag_stat reason, bool cut)
     bool held = w->submitted < w->length;
     bool whole = held && w->submitted == 0;
     if (held) {
+        atomic_fetch_add_explicit(&w->submissions, 1, memory_order_relaxed);
         unsigned count = w->length - w->submitted;
         if (count > w->stats.count[AG_STAT_held_max])
             w->stats.count[AG_STAT_held_max] = count;
@@ -197,17 +201,52 @@ CUresult ag_window_submit(struct ag_window *w, enum ag_stat reason, bool cut)
     return result;
 }
 
+/* Whether the op just added is to be submitted at once: the program stopped after such ops before, as one does that
+ * waits for memory to change. Its word is tried again after a while, twice as long each time that it holds. */
+static bool expects_stall(struct ag_window *w, struct ag_site *site)
+{
+    if (w->trial != NULL) {
+        /* the program went on */
+        w->trial->stall_reach /= 2;
+        w->trial = NULL;
+    }
+    if (site->stall_reach == 0)
+        return false;
+    if (site->stall_left > 0) {
+        site->stall_left--;
+        return true;
+    }
+    w->trial = site;
+    return false;
+}
+
+/* The program stopped after the last op. Returns whether it has done so before. */
+static bool note_stall(struct ag_window *w)
+{
+    struct ag_site *site = w->tokens[w->length - 1]->user;
+    bool again = site->stall_reach > 0;
+    site->stall_reach = site->stall_reach < STALL_REACH_MAX / 2 ? 2 * site->stall_reach + 2 : STALL_REACH_MAX;
+    site->stall_left = site->stall_reach;
+    w->trial = NULL;
+    return again;
+}
+
 CUresult ag_window_add(struct ag_window *w, const struct ag_token *token, bool held)
 {
+    w->stats.count[AG_STAT_launches]++;
+    if (!held) {
+        w->stats.count[AG_STAT_eager]++;
+        w->stats.count[AG_STAT_driver_calls]++;
+        /* other threads held ops while the driver was asked: this one has no place among them */
+        if (w->submitted < w->length)
+            return CUDA_SUCCESS;
+    }
     w->tokens[w->length++] = token;
     w->used += token->record_size;
     w->owner = ag_window_thread();
-    w->stats.count[AG_STAT_launches]++;
     atomic_fetch_add_explicit(&w->progress, 1, memory_order_relaxed);
     if (!held) {
         w->submitted = w->length;
-        w->stats.count[AG_STAT_eager]++;
-        w->stats.count[AG_STAT_driver_calls]++;
     } else if (!atomic_load_explicit(&w->open, memory_order_relaxed)) {
         atomic_store(&w->open, true);
         atomic_fetch_add(&ag_window_open, 1);
@@ -215,22 +254,25 @@ CUresult ag_window_add(struct ag_window *w, const struct ag_token *token, bool h
     }
     if (ag_cut_push(&w->cutter, &w->cut, token->mix))
         return ag_window_submit(w, AG_STAT_COUNT, true);
+    if (held && expects_stall(w, token->user))
+        return ag_window_submit(w, AG_FLUSH_stall, true);
     return CUDA_SUCCESS;
 }
 
-void ag_window_flush(struct ag_window *w, enum ag_stat reason, bool wait)
+bool ag_window_flush(struct ag_window *w, enum ag_stat reason, bool wait)
 {
     if (!atomic_load_explicit(&w->open, memory_order_relaxed))
-        return;
+        return false;
     if (wait)
         ag_lock_take(&w->lock);
     else if (!ag_lock_try(&w->lock))
-        return;
-    if (atomic_load_explicit(&w->open, memory_order_relaxed)) {
+        return false;
+    bool held = atomic_load_explicit(&w->open, memory_order_relaxed);
+    if (held) {
         CUcontext current = NULL;
         bool pushed = (ag_real.cuCtxGetCurrent(&current) != CUDA_SUCCESS || current != w->target.ctx) &&
                       ag_real.cuCtxPushCurrent_v2(w->target.ctx) == CUDA_SUCCESS;
-        bool cut = reason != AG_FLUSH_watchdog && w->owner == ag_window_thread();
+        bool cut = reason == AG_FLUSH_watchdog ? note_stall(w) : w->owner == ag_window_thread();
         CUresult result = ag_window_submit(w, reason, cut);
         if (result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_PERMITTED)
             atomic_store(&ag_window_deferred, (int)result);
@@ -238,4 +280,5 @@ void ag_window_flush(struct ag_window *w, enum ag_stat reason, bool wait)
             ag_real.cuCtxPopCurrent_v2(&current);
     }
     ag_lock_release(&w->lock);
+    return held;
 }

@@ -35,14 +35,16 @@ struct ag_window {
     CUdevice device;
     struct ag_target target;
     /* the open chunk: ops 0 .. length-1, of which the first `submitted` are with the driver already */
-    atomic_bool open;     /* some op is held */
-    atomic_uint progress; /* changes with every op; the watchdog looks at it */
+    atomic_bool open;        /* some op is held */
+    atomic_uint progress;    /* changes with every op; the watchdog looks at it, */
+    atomic_uint submissions; /* and at this, which changes whenever held ops are submitted */
     unsigned length, submitted;
     uint32_t used;     /* bytes of records */
     uint32_t capacity; /* bytes of the records' buffer */
     unsigned char *records;
     const struct ag_token *tokens[AG_CHUNK_MAX];
-    const void *owner; /* the thread that added the last op */
+    struct ag_site *trial; /* the last op's, when it is held although a stall after it was expected once; or NULL */
+    const void *owner;     /* the thread that added the last op */
     struct ag_cutter cutter;
     struct ag_cut_params cut;
     struct ag_book book;
@@ -78,8 +80,9 @@ struct ag_window *ag_window_enter(CUstream stream, bool ptsz);
  * Returns the first code of an op that the driver refused. */
 CUresult ag_window_submit(struct ag_window *window, enum ag_stat reason, bool cut);
 
-/* Flushes one window of any context. wait: false leaves it alone when another thread is at work in it. */
-void ag_window_flush(struct ag_window *window, enum ag_stat reason, bool wait);
+/* Flushes one window of any context. wait: false leaves it alone when another thread is at work in it. Returns whether
+ * anything was held. */
+bool ag_window_flush(struct ag_window *window, enum ag_stat reason, bool wait);
 
 /* Adds an op whose record was written at ag_window_record(). held: false when the driver has it already. Returns the
  * code to give to the program. The caller has the lock. */
