@@ -37,11 +37,11 @@ fails() {
 
 @test "--help, help, --version and the help of every command" {
   run -0 autograph --help
-  [[ $output == usage:*run*ab*profile*report*verify*doctor* ]]
+  [[ $output == usage:*run*ab*profile*report*verify*doctor*trace* ]]
   run -0 autograph help
   run -0 autograph --version
   [[ $output =~ ^autograph\ [0-9]+\.[0-9]+\.[0-9]+$ ]]
-  for command in run ab profile report verify doctor; do
+  for command in run ab profile report verify doctor trace; do
     run -0 autograph help "$command"
     [[ $output == "usage: autograph $command"* ]]
     run -0 autograph "$command" --help

@@ -38,3 +38,7 @@ BENCH_BUILT = $(BENCH)/libfloor.so $(if $(NVCC),$(BENCH_LOOPS) $(if $(word 2,$(B
 bench-build: $(BENCH_BUILT)
 bench: all bench-build ## GPU benchmarks: eager, shim, hand-written graph, host floor (BENCH_ARGS=…)
 	$(Q)python3 tests/bench/bench.py --build $(B) $(BENCH_ARGS)
+
+.PHONY: bench-sim
+bench-sim: all ## the policy over recorded traces and the samples on the simulated driver; needs no GPU
+	$(Q)python3 tests/bench/bench_sim.py --build $(B)

@@ -1,0 +1,247 @@
+#include "analysis/simulate.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/token.h"
+
+/* What is known of a token: the user pointer. */
+struct site {
+    uint32_t argument_bytes;
+    uint32_t shared_accepted;
+};
+
+struct ag_sim_window {
+    struct ag_sim_window *next;
+    uint64_t stream;
+    uint32_t owner;     /* the thread that added the last op */
+    bool open;          /* some op is held */
+    double progress_us; /* when that was */
+    unsigned length, submitted;
+    uint32_t used, capacity;
+    unsigned char *records;
+    const struct ag_token *tokens[AG_CHUNK_MAX];
+    struct ag_cutter cutter;
+    struct ag_book book;
+    struct ag_token_table table;
+};
+
+struct ag_sim_params ag_sim_defaults(void)
+{
+    return (struct ag_sim_params){.cut = ag_cut_defaults(), .book = ag_book_defaults()};
+}
+
+void ag_sim_init(struct ag_sim *sim, const struct ag_sim_params *params)
+{
+    memset(sim, 0, sizeof *sim);
+    sim->params = *params;
+}
+
+static void window_reset(struct ag_sim *sim, struct ag_sim_window *w)
+{
+    if (w->open)
+        sim->open--;
+    w->open = false;
+    w->length = w->submitted = 0;
+    w->used = 0;
+    memset(&w->cutter, 0, sizeof w->cutter);
+    ag_book_clear(&w->book);
+    ag_token_clear(&w->table, free);
+}
+
+void ag_sim_clear(struct ag_sim *sim)
+{
+    while (sim->windows != NULL) {
+        struct ag_sim_window *w = sim->windows;
+        sim->windows = w->next;
+        window_reset(sim, w);
+        free(w->records);
+        free(w);
+    }
+}
+
+void ag_sim_forget(struct ag_sim *sim)
+{
+    for (struct ag_sim_window *w = sim->windows; w != NULL; w = w->next)
+        window_reset(sim, w);
+}
+
+static struct ag_sim_window *window_find(const struct ag_sim *sim, uint64_t stream)
+{
+    for (struct ag_sim_window *w = sim->windows; w != NULL; w = w->next)
+        if (w->stream == stream)
+            return w;
+    return NULL;
+}
+
+static struct ag_sim_window *window_of(struct ag_sim *sim, uint64_t stream)
+{
+    struct ag_sim_window *w = window_find(sim, stream);
+    if (w != NULL || (w = calloc(1, sizeof *w)) == NULL)
+        return w;
+    w->stream = stream;
+    w->next = sim->windows;
+    sim->windows = w;
+    ag_book_init(&w->book, &sim->params.book, NULL, NULL);
+    return w;
+}
+
+static void count_eager(struct ag_sim *sim, uint64_t ops, enum ag_sim_eager why)
+{
+    sim->totals.counts.eager += ops;
+    sim->totals.eager[why] += ops;
+}
+
+static void submit_eagerly(struct ag_sim *sim, struct ag_sim_window *w, enum ag_sim_eager why)
+{
+    count_eager(sim, w->length - w->submitted, why);
+    w->submitted = w->length;
+}
+
+static void count_launch(struct ag_sim *sim, const struct ag_sim_window *w, const struct ag_book_choice *choice)
+{
+    struct ag_cost_counts *counts = &sim->totals.counts;
+    for (unsigned i = 0; i < choice->differing; i++)
+        counts->patched_bytes += ((const struct site *)w->tokens[choice->differs[i]]->user)->argument_bytes;
+    counts->patched += choice->differing;
+    counts->replayed += w->length;
+    counts->graph_launches++;
+    sim->totals.exact += choice->differing == 0;
+    sim->totals.lengths[w->length]++;
+}
+
+static void submit_chunk(struct ag_sim *sim, struct ag_sim_window *w)
+{
+    struct ag_book_choice choice;
+    sim->totals.chunks++;
+    ag_book_choose(&w->book, w->tokens, w->length, w->records, &choice);
+    if (choice.action == AG_BOOK_BUILD) {
+        choice.instance = ag_book_add(&w->book, choice.chunk, w->records, NULL, 0);
+        choice.differing = 0;
+        if (choice.instance != NULL) {
+            sim->totals.counts.builds++;
+            sim->totals.counts.built_nodes += w->length;
+        }
+    } else if (choice.action == AG_BOOK_LAUNCH) {
+        ag_book_patched(choice.instance, &choice, w->records);
+    }
+    if (choice.action == AG_BOOK_EAGER || choice.instance == NULL) {
+        w->book.previous = NULL;
+        submit_eagerly(sim, w, AG_SIM_UNKNOWN);
+        return;
+    }
+    ag_book_used(&w->book, choice.instance);
+    count_launch(sim, w, &choice);
+    w->submitted = w->length;
+}
+
+/* ended: the chunk ends here; flushed: because of a call of the program, not because of its content. */
+static void submit(struct ag_sim *sim, struct ag_sim_window *w, bool ended, bool flushed)
+{
+    bool held = w->submitted < w->length;
+    bool whole = held && w->submitted == 0;
+    if (held) {
+        sim->totals.flushes += flushed;
+        if (ended && whole)
+            submit_chunk(sim, w);
+        else
+            submit_eagerly(sim, w, AG_SIM_PARTIAL);
+        if (w->open)
+            sim->open--;
+        w->open = false;
+    }
+    if (!ended)
+        return;
+    if (w->length > 0 && !whole)
+        ag_book_learn(&w->book, w->tokens, w->length);
+    w->length = w->submitted = 0;
+    w->used = 0;
+    if (flushed)
+        ag_cut_flush(&w->cutter, &sim->params.cut);
+    else
+        ag_cut_next(&w->cutter, &sim->params.cut);
+}
+
+void ag_sim_flush(struct ag_sim *sim, uint64_t stream, uint32_t thread)
+{
+    struct ag_sim_window *w = window_find(sim, stream);
+    if (w != NULL && w->open)
+        submit(sim, w, w->owner == thread, true);
+}
+
+void ag_sim_flush_all(struct ag_sim *sim, uint32_t thread)
+{
+    for (struct ag_sim_window *w = sim->windows; w != NULL && sim->open > 0; w = w->next)
+        if (w->open)
+            submit(sim, w, w->owner == thread, true);
+}
+
+void ag_sim_advance(struct ag_sim *sim, double now_us, double hold_us)
+{
+    sim->now_us = now_us;
+    for (struct ag_sim_window *w = sim->windows; w != NULL && sim->open > 0; w = w->next)
+        if (w->open && now_us - w->progress_us > hold_us)
+            submit(sim, w, false, true);
+}
+
+void ag_sim_pass(struct ag_sim *sim)
+{
+    sim->totals.counts.launches++;
+    count_eager(sim, 1, AG_SIM_PASSED);
+}
+
+static bool record_write(struct ag_sim_window *w, const struct ag_sim_op *op)
+{
+    if (w->used + op->record_size > w->capacity) {
+        uint32_t capacity = w->capacity != 0 ? w->capacity : 8192;
+        while (capacity < w->used + op->record_size)
+            capacity *= 2;
+        unsigned char *records = realloc(w->records, capacity);
+        if (records == NULL)
+            return false;
+        w->records = records;
+        w->capacity = capacity;
+    }
+    memcpy(w->records + w->used, op->record, op->record_size);
+    return true;
+}
+
+int ag_sim_launch(struct ag_sim *sim, uint64_t stream, uint32_t thread, const struct ag_sim_op *op)
+{
+    struct ag_sim_window *w = window_of(sim, stream);
+    if (w == NULL)
+        return -ENOMEM;
+    struct ag_token *token = ag_token_intern(&w->table, op->kind, op->key, op->key_size, op->record_size, NULL);
+    if (token == NULL)
+        return -ENOMEM;
+    struct site *site = token->user;
+    bool first = site == NULL || op->shared > site->shared_accepted;
+    if (first) {
+        ag_sim_flush_all(sim, thread);
+        if (site == NULL && (site = calloc(1, sizeof *site)) == NULL)
+            return -ENOMEM;
+        site->argument_bytes = op->argument_bytes;
+        site->shared_accepted = op->shared;
+        token->user = site;
+    }
+    if (!record_write(w, op))
+        return -ENOMEM;
+    w->tokens[w->length++] = token;
+    w->used += op->record_size;
+    w->owner = thread;
+    w->progress_us = sim->now_us;
+    sim->totals.counts.launches++;
+    if (first) {
+        w->submitted = w->length;
+        count_eager(sim, 1, AG_SIM_FIRST);
+    } else {
+        sim->totals.counts.held++;
+        if (!w->open)
+            sim->open++;
+        w->open = true;
+    }
+    if (ag_cut_push(&w->cutter, &sim->params.cut, token->mix))
+        submit(sim, w, true, false);
+    return 0;
+}
