@@ -122,7 +122,7 @@ static const char *check(struct functions *functions, const struct ag_trace_even
 static int parse(struct ag_trace_file *file, struct functions *functions)
 {
     size_t lines = 0;
-    if (file->length == 0)
+    if (!file->text || file->length == 0)
         return ag_tool_fail(AG_TOOL_USAGE, "%s is empty", file->path);
     for (const char *p = file->text; (p = memchr(p, '\n', file->length - (size_t)(p - file->text))); p++)
         lines++;
@@ -141,7 +141,7 @@ static int parse(struct ag_trace_file *file, struct functions *functions)
             problem = !newline ? "the last line is cut off" : check(functions, event);
         if (problem)
             return ag_tool_fail(AG_TOOL_USAGE, "%s:%zu: %s", file->path, file->count, problem);
-        line = newline + 1;
+        line = newline ? newline + 1 : end;
     }
     file->function_count = (uint32_t)functions->size;
     return 0;

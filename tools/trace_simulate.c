@@ -9,7 +9,6 @@
 #include <string.h>
 
 struct result {
-    const char *path;
     struct ag_sim_totals totals; /* of the last play */
 };
 
@@ -18,7 +17,8 @@ struct simulation {
     long plays, hold_us, seed;
     struct ag_cost cost;
     struct ag_sim_params params;
-    struct result *results; /* owned */
+    char **paths;
+    struct result *results; /* of each path; owned */
     size_t count;
 };
 
@@ -136,7 +136,6 @@ static int simulate_file(const struct simulation *s, const char *path, struct re
         status = ag_trace_player_play(player, &file);
         result->totals = sim->totals;
     }
-    result->path = path;
     ag_trace_player_free(player);
     ag_trace_file_release(&file);
     return status == -ENOMEM ? ag_tool_fail(AG_TOOL_FAILED, "out of memory") : status;
@@ -188,7 +187,7 @@ static void print_details(const struct simulation *s, int width)
     printf(" %9s\n", "flushes");
     for (size_t i = 0; i < s->count; i++) {
         const struct ag_sim_totals *t = &s->results[i].totals;
-        printf("%-*s %9llu %9llu %9.1f", width, base_name(s->results[i].path), (unsigned long long)t->chunks,
+        printf("%-*s %9llu %9llu %9.1f", width, base_name(s->paths[i]), (unsigned long long)t->chunks,
                (unsigned long long)t->exact, mean_length(&t->counts));
         for (int k = 0; k < AG_SIM_EAGER_COUNT; k++)
             printf(" %9llu", (unsigned long long)t->eager[k]);
@@ -200,7 +199,7 @@ static void print_table(const struct simulation *s)
 {
     int width = 4;
     for (size_t i = 0; i < s->count; i++) {
-        int length = (int)strlen(base_name(s->results[i].path));
+        int length = (int)strlen(base_name(s->paths[i]));
         width = length > width ? length : width;
     }
     struct means m = means_of(s);
@@ -209,10 +208,10 @@ static void print_table(const struct simulation *s)
     for (size_t i = 0; i < s->count; i++) {
         const struct ag_cost_counts *c = &s->results[i].totals.counts;
         if (c->launches == 0) {
-            printf("%-*s %9d %9s %9d %10d %9d %22s\n", width, base_name(s->results[i].path), 0, "-", 0, 0, 0, "-");
+            printf("%-*s %9d %9s %9d %10d %9d %22s\n", width, base_name(s->paths[i]), 0, "-", 0, 0, 0, "-");
             continue;
         }
-        printf("%-*s %9llu %9.4f %9llu %10llu %9llu %22.4f\n", width, base_name(s->results[i].path),
+        printf("%-*s %9llu %9.4f %9llu %10llu %9llu %22.4f\n", width, base_name(s->paths[i]),
                (unsigned long long)c->launches, ag_cost_coverage(c), (unsigned long long)c->patched,
                (unsigned long long)c->retargeted, (unsigned long long)c->builds, ag_cost_per_launch(&s->cost, c));
     }
@@ -231,7 +230,7 @@ static void print_json(const struct simulation *s)
         const struct ag_sim_totals *t = &s->results[i].totals;
         const struct ag_cost_counts *c = &t->counts;
         fputs(i ? ",\n {\"file\":" : "\n {\"file\":", stdout);
-        ag_json_print_string(stdout, base_name(s->results[i].path));
+        ag_json_print_string(stdout, base_name(s->paths[i]));
         printf(",\"launches\":%llu,\"coverage\":%.6f,\"patched\":%llu,\"retargeted\":%llu,\"builds\":%llu,"
                "\"modelled_us_per_launch\":%.6f,\"replayed\":%llu,\"graph_launches\":%llu,\"chunks\":%llu,"
                "\"exact\":%llu,\"flushes\":%llu,\"eager\":{",
@@ -254,6 +253,7 @@ int ag_trace_simulate(int argc, char **argv)
     int status = simulate_parse(argc, argv, &s);
     if (status)
         return status < 0 ? AG_TOOL_OK : status;
+    s.paths = argv + optind;
     s.results = calloc((size_t)(argc - optind), sizeof s.results[0]);
     if (!s.results)
         return ag_tool_fail(AG_TOOL_FAILED, "out of memory");
