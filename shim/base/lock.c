@@ -1,6 +1,20 @@
 #include "shim/base/lock.h"
 
 #include <stdio.h>
+#include <time.h>
+
+bool ag_lock_try_for(struct ag_lock *lock, long milliseconds)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += milliseconds * 1000000;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    if (pthread_mutex_timedlock(&lock->mutex, &until) != 0)
+        return false;
+    ag_lock_entered(lock);
+    return true;
+}
 
 void ag_lock_setup(struct ag_lock *lock, enum ag_lock_rank rank)
 {

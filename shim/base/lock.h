@@ -50,6 +50,9 @@ static inline bool ag_lock_try(struct ag_lock *lock)
     return true;
 }
 
+/* Waits for at most this long. */
+bool ag_lock_try_for(struct ag_lock *lock, long milliseconds);
+
 static inline void ag_lock_release(struct ag_lock *lock)
 {
     ag_lock_left(lock);

@@ -47,6 +47,7 @@ struct ag_copy_record {
 struct ag_limit {
     atomic_int program; /* bytes; -1 while the program has not set it */
     atomic_int real;    /* the limit in force in the driver, bytes; -1 while unknown */
+    atomic_int changes; /* times that another value was set */
 };
 
 struct ag_site {

@@ -7,7 +7,7 @@ static void before(struct ag_caller *caller, void *handle)
 {
     if (atomic_load_explicit(&ag_window_open, memory_order_relaxed) != 0 && !ag_limit_loaded(handle)) {
         ag_stats_caller(caller);
-        ag_order_all(AG_FLUSH_module, true);
+        ag_order_all(AG_FLUSH_module, AG_WAIT_SOME);
     }
 }
 

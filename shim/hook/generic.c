@@ -48,37 +48,49 @@ struct call {
     const char *symbol;
     enum class class;
     enum ag_scope scope;
-    bool blocking, has_stream, ptsz;
-    atomic_int reason; /* of its flushes, an AG_FLUSH_ value; 0 until the first one */
+    bool blocking, has_stream;
+    enum variant variant;
+    atomic_int reason;   /* of its flushes, an AG_FLUSH_ value; 0 until the first one */
+    atomic_int patience; /* enum ag_patience; valid when the reason is */
     struct ag_caller caller;
 };
 
-static enum ag_stat reason_for(struct call *call)
+/* How long a call that flushes windows of other streams may wait for their threads. */
+static enum ag_patience patience_of(const struct call *call, enum ag_stat reason)
 {
-    int reason = atomic_load_explicit(&call->reason, memory_order_relaxed);
-    if (reason == 0) {
-        reason = (int)reason_of(call->symbol);
-        atomic_store_explicit(&call->reason, reason, memory_order_relaxed);
-    }
-    return (enum ag_stat)reason;
+    static const char *const releasing[] = {"Destroy", "Free", "Unmap", "Unregister", "Release", "Unbind", "Close"};
+    if (call->class == DROP)
+        return AG_WAIT_YES;
+    /* events cover work that was submitted when they were recorded */
+    if (reason == AG_FLUSH_sync)
+        return strcmp(call->symbol, "cuEventSynchronize") == 0 ? AG_WAIT_NO : AG_WAIT_YES;
+    if (reason != AG_FLUSH_graph)
+        for (size_t i = 0; i < sizeof releasing / sizeof releasing[0]; i++)
+            if (strstr(call->symbol, releasing[i]) != NULL)
+                return AG_WAIT_YES;
+    return AG_WAIT_SOME;
 }
 
 static void before(struct call *call, CUstream stream)
 {
     if (atomic_load_explicit(&ag_window_open, memory_order_relaxed) == 0)
         return;
-    enum ag_stat reason = reason_for(call);
     ag_stats_caller(&call->caller);
-    if (call->has_stream && call->class == FLUSH) {
-        ag_order_stream(stream, call->ptsz, reason);
-        if (call->blocking || call->scope == AG_SCOPE_ALL)
-            ag_order_all(reason, false);
+    int reason = atomic_load_explicit(&call->reason, memory_order_acquire);
+    if (reason == 0) {
+        reason = (int)reason_of(call->symbol);
+        atomic_store_explicit(&call->patience, (int)patience_of(call, (enum ag_stat)reason), memory_order_relaxed);
+        atomic_store_explicit(&call->reason, reason, memory_order_release);
+    }
+    /* copies and memsets without a stream are work of the default stream */
+    bool default_stream = !call->has_stream && reason == AG_FLUSH_copy;
+    if (!call->has_stream && !default_stream) {
+        ag_order_all((enum ag_stat)reason, (enum ag_patience)atomic_load(&call->patience));
         return;
     }
-    if (call->scope == AG_SCOPE_STREAM && call->has_stream)
-        ag_order_stream(stream, call->ptsz, reason);
-    else
-        ag_order_all(reason, true);
+    ag_order_stream(default_stream ? NULL : stream, call->variant != LEGACY, (enum ag_stat)reason);
+    if (call->blocking || call->scope == AG_SCOPE_ALL)
+        ag_order_all((enum ag_stat)reason, AG_WAIT_NO);
 }
 
 /* What a call of class DROP or STATE makes void. */
@@ -88,12 +100,12 @@ static void forget(const char *symbol, enum class class)
         ag_limit_forget();
         if (strncmp(symbol, "cuCtxDisablePeer", 16) == 0 || strncmp(symbol, "cuModule", 8) == 0 ||
             strncmp(symbol, "cuLibrary", 9) == 0 || strncmp(symbol, "cuGraph", 7) == 0)
-            ag_window_forget_code();
+            ag_window_forget_code(AG_WAIT_YES);
         else
             ag_window_forget(NULL, NULL);
-    } else if (strncmp(symbol, "cuDevicePrimaryCtxRetain", 24) != 0 && strncmp(symbol, "cuCtxCreate", 11) != 0) {
+    } else if (strncmp(symbol, "cuCtxCreate", 11) != 0) {
         /* rare: everything built under the old state is built anew */
-        ag_window_forget_code();
+        ag_window_forget_code(AG_WAIT_SOME);
         if (strncmp(symbol, "cuModuleGetTexRef", 17) == 0 || strncmp(symbol, "cuModuleGetSurfRef", 18) == 0)
             atomic_store(&ag_window_bypass, AG_BYPASS_blind);
     }
@@ -104,8 +116,8 @@ static void forget(const char *symbol, enum class class)
 #define GENERATE_GEN(symbol, variant, class, scope, blocking, stream, params, args)                                    \
     CUresult ag_hook_##symbol params                                                                                   \
     {                                                                                                                  \
-        static struct call call = {#symbol,         class, AG_SCOPE(scope),   blocking, HAS_STREAM(stream),            \
-                                   variant == PTSZ, 0,     AG_CALLER(#symbol)};                                        \
+        static struct call call = {#symbol, class, AG_SCOPE(scope),   blocking, HAS_STREAM(stream), variant,           \
+                                   0,       0,     AG_CALLER(#symbol)};                                                \
         before(&call, stream);                                                                                         \
         if (class == DROP || class == STATE)                                                                           \
             forget(#symbol, class);                                                                                    \

@@ -35,6 +35,8 @@ void *ag_hook_for(const void *real, bool *known);
 /* Reports a held op's late error through a call that may carry one. */
 static inline CUresult ag_hook_late(CUresult result)
 {
+    if (__builtin_expect(result != CUDA_SUCCESS, 0))
+        ag_window_note(result);
     if (__builtin_expect(atomic_load_explicit(&ag_window_deferred, memory_order_relaxed) != 0, 0)) {
         int late = atomic_exchange(&ag_window_deferred, 0);
         if (result == CUDA_SUCCESS || result == CUDA_ERROR_NOT_READY)

@@ -264,10 +264,18 @@ static bool copy_arguments(const struct ag_site *site, const struct launch *l, u
     return true;
 }
 
+/* Submits what a launch comes after. The others are flushed too, since the driver may wait while it takes the launch.
+ */
+static void before(const struct launch *l)
+{
+    ag_order_stream(l->stream, l->ptsz, AG_FLUSH_launch);
+    ag_order_all(AG_FLUSH_launch, AG_WAIT_NO);
+}
+
 /* Submits what came before and gives the launch to the driver. No window is locked. */
 static CUresult pass(const struct launch *l, enum ag_stat why)
 {
-    ag_order_all(AG_FLUSH_launch, true);
+    before(l);
     ag_hook_passed(why);
     return ag_hook_late(forward(l));
 }
@@ -301,7 +309,7 @@ static CUresult launch(const struct launch *l)
     ag_lock_release(&w->lock);
 
     /* not certain that the driver takes it: ask it, and learn from the answer */
-    ag_order_all(AG_FLUSH_launch, true);
+    before(l);
     if (l->shared > 0)
         ag_limit_enforce(l->function, l->shared);
     CUresult result = forward(l);
@@ -354,7 +362,7 @@ LAUNCH_KERNEL(cuLaunchKernel_ptsz, true)
 static CUresult launch_ex(const CUlaunchConfig *config, CUfunction f, void **params, void **extra, bool ptsz)
 {
     if (config == NULL || (config->numAttrs > 0 && config->attrs == NULL)) {
-        ag_order_all(AG_FLUSH_launch, true);
+        ag_order_all(AG_FLUSH_launch, AG_WAIT_SOME);
         return (ptsz ? ag_real.cuLaunchKernelEx_ptsz : ag_real.cuLaunchKernelEx)(config, f, params, extra);
     }
     return launch(&(struct launch){.function = f,

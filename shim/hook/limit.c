@@ -24,7 +24,7 @@ static struct entry *entries;
 
 static struct ag_limit *lookup(void *function, uintptr_t where, int attribute, bool make)
 {
-    static struct ag_limit none = {-1, -1};
+    static struct ag_limit none = {-1, -1, 0};
     struct id id;
     struct entry *entry;
     memset(&id, 0, sizeof id);
@@ -44,6 +44,9 @@ static struct ag_limit *lookup(void *function, uintptr_t where, int attribute, b
 }
 
 #define SHARED CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+
+/* Changes of a function's carveout for which graphs are built anew. */
+#define CHANGES_MAX 4
 
 /* The entry that says whether a function is loaded, by its `real`; no attribute has this number. */
 #define LOADED (-1)
@@ -67,6 +70,14 @@ void ag_limit_set_loaded(void *handle)
     CUcontext ctx = NULL;
     if (ag_real.cuCtxGetCurrent(&ctx) == CUDA_SUCCESS)
         atomic_store(&lookup(handle, (uintptr_t)ctx, LOADED, true)->real, 1);
+}
+
+/* The entry of the cache configuration; no attribute has this number. */
+#define CONFIG (-2)
+
+bool ag_limit_config_changes(void *handle, CUfunc_cache config)
+{
+    return atomic_exchange(&lookup(handle, 0, CONFIG, true)->real, (int)config) != (int)config;
 }
 
 void ag_limit_forget(void)
@@ -113,13 +124,15 @@ static CUresult set(void *handle, bool is_kernel, CUfunction_attribute attribute
     }
     static struct ag_caller caller = AG_CALLER("cuFuncSetAttribute, cuKernelSetAttribute");
     ag_stats_caller(&caller);
-    ag_order_all(AG_FLUSH_module, true);
+    ag_order_all(AG_FLUSH_module, AG_WAIT_SOME);
     CUresult result = set_real(handle, is_kernel, attribute, value, device);
     if (result == CUDA_SUCCESS) {
         atomic_store(&limit->program, value);
         atomic_store(&limit->real, value);
-        if (attribute != SHARED)
-            ag_window_forget_code();
+        /* the carveout is a wish: graphs built under another serve as well once it goes to and fro */
+        if (attribute != SHARED &&
+            (attribute != CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT || limit->changes++ < CHANGES_MAX))
+            ag_window_forget_code(AG_WAIT_SOME);
     }
     return ag_hook_late(result);
 }
@@ -167,7 +180,7 @@ CUresult ag_hook_cuKernelGetAttribute(int *pi, CUfunction_attribute attrib, CUke
     if (atomic_load(&ag_window_open) != 0 && !ag_limit_loaded(kernel)) {
         static struct ag_caller caller = AG_CALLER("cuKernelGetAttribute");
         ag_stats_caller(&caller);
-        ag_order_all(AG_FLUSH_module, true);
+        ag_order_all(AG_FLUSH_module, AG_WAIT_SOME);
     }
     CUresult result = ag_real.cuKernelGetAttribute(pi, attrib, kernel, dev);
     if (result == CUDA_SUCCESS)

@@ -18,6 +18,9 @@ struct ag_limit *ag_limit_of(CUfunction function, CUdevice device);
 bool ag_limit_loaded(void *handle);
 void ag_limit_set_loaded(void *handle);
 
+/* Notes a cache configuration that the program gives to a function or kernel; false when it had the same already. */
+bool ag_limit_config_changes(void *handle, CUfunc_cache config);
+
 /* Handles may mean other functions from now on: nothing is known of them. */
 void ag_limit_forget(void);
 

@@ -9,7 +9,7 @@
 static CUresult queried(CUresult result)
 {
     if (result == CUDA_ERROR_NOT_READY)
-        ag_order_all(AG_FLUSH_event, false);
+        ag_order_all(AG_FLUSH_event, AG_WAIT_NO);
     return ag_hook_late(result);
 }
 
@@ -39,11 +39,12 @@ STREAM_QUERY(cuStreamQuery, false)
 STREAM_QUERY(cuStreamQuery_ptsz, true)
 
 /* While a capture is under way anywhere nothing is held. */
-#define BEGIN_CAPTURE(symbol, params, args)                                                                            \
+#define BEGIN_CAPTURE(symbol, per_thread, params, args)                                                                \
     CUresult ag_hook_##symbol params                                                                                   \
     {                                                                                                                  \
         atomic_fetch_add(&ag_window_captures, 1);                                                                      \
-        ag_order_all(AG_FLUSH_capture, true);                                                                          \
+        ag_order_stream(hStream, per_thread, AG_FLUSH_capture);                                                        \
+        ag_order_all(AG_FLUSH_capture, AG_WAIT_SOME);                                                                  \
         CUresult result = ag_real.symbol args;                                                                         \
         if (result != CUDA_SUCCESS)                                                                                    \
             atomic_fetch_sub(&ag_window_captures, 1);                                                                  \
@@ -51,15 +52,15 @@ STREAM_QUERY(cuStreamQuery_ptsz, true)
     }                                                                                                                  \
     AG_HOOK_EXPORT(symbol, params)
 
-BEGIN_CAPTURE(cuStreamBeginCapture, (CUstream hStream), (hStream))
-BEGIN_CAPTURE(cuStreamBeginCapture_ptsz, (CUstream hStream), (hStream))
-BEGIN_CAPTURE(cuStreamBeginCapture_v2, (CUstream hStream, CUstreamCaptureMode mode), (hStream, mode))
-BEGIN_CAPTURE(cuStreamBeginCapture_v2_ptsz, (CUstream hStream, CUstreamCaptureMode mode), (hStream, mode))
-BEGIN_CAPTURE(cuStreamBeginCaptureToGraph,
+BEGIN_CAPTURE(cuStreamBeginCapture, false, (CUstream hStream), (hStream))
+BEGIN_CAPTURE(cuStreamBeginCapture_ptsz, true, (CUstream hStream), (hStream))
+BEGIN_CAPTURE(cuStreamBeginCapture_v2, false, (CUstream hStream, CUstreamCaptureMode mode), (hStream, mode))
+BEGIN_CAPTURE(cuStreamBeginCapture_v2_ptsz, true, (CUstream hStream, CUstreamCaptureMode mode), (hStream, mode))
+BEGIN_CAPTURE(cuStreamBeginCaptureToGraph, false,
               (CUstream hStream, CUgraph hGraph, const CUgraphNode *dependencies, const CUgraphEdgeData *dependencyData,
                size_t numDependencies, CUstreamCaptureMode mode),
               (hStream, hGraph, dependencies, dependencyData, numDependencies, mode))
-BEGIN_CAPTURE(cuStreamBeginCaptureToGraph_ptsz,
+BEGIN_CAPTURE(cuStreamBeginCaptureToGraph_ptsz, true,
               (CUstream hStream, CUgraph hGraph, const CUgraphNode *dependencies, const CUgraphEdgeData *dependencyData,
                size_t numDependencies, CUstreamCaptureMode mode),
               (hStream, hGraph, dependencies, dependencyData, numDependencies, mode))
@@ -106,7 +107,7 @@ STREAM_DESTROY(cuStreamDestroy_v2)
 CUresult ag_hook_cuCtxFromGreenCtx(CUcontext *pContext, CUgreenCtx hCtx)
 {
     atomic_store(&ag_window_bypass, AG_BYPASS_stream);
-    ag_order_all(AG_FLUSH_context, true);
+    ag_order_all(AG_FLUSH_context, AG_WAIT_SOME);
     return ag_real.cuCtxFromGreenCtx(pContext, hCtx);
 }
 AG_HOOK_EXPORT(cuCtxFromGreenCtx, (CUcontext * pContext, CUgreenCtx hCtx))
@@ -115,7 +116,7 @@ AG_HOOK_EXPORT(cuCtxFromGreenCtx, (CUcontext * pContext, CUgreenCtx hCtx))
 /* registry.c asks the driver whether a stream is green when it first sees it. */
 CUresult ag_hook_cuGreenCtxStreamCreate(CUstream *phStream, CUgreenCtx greenCtx, unsigned int flags, int priority)
 {
-    ag_order_all(AG_FLUSH_stream, true);
+    ag_order_all(AG_FLUSH_stream, AG_WAIT_SOME);
     return ag_hook_late(ag_real.cuGreenCtxStreamCreate(phStream, greenCtx, flags, priority));
 }
 AG_HOOK_EXPORT(cuGreenCtxStreamCreate, (CUstream * phStream, CUgreenCtx greenCtx, unsigned int flags, int priority))

@@ -140,7 +140,7 @@ static bool begin(struct transfer *t, CUresult *result)
     if (t->certain && hold(t, result))
         return true;
     ag_order_stream(t->stream, t->ptsz, AG_FLUSH_copy);
-    ag_order_all(AG_FLUSH_copy, false);
+    ag_order_all(AG_FLUSH_copy, AG_WAIT_NO);
     return false;
 }
 

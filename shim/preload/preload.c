@@ -22,7 +22,7 @@ static void go_blind(const char *why)
 {
     if (atomic_load(&ag_window_bypass) == 0) {
         atomic_store(&ag_window_bypass, AG_BYPASS_blind);
-        ag_order_all(AG_FLUSH_other, true);
+        ag_order_all(AG_FLUSH_other, AG_WAIT_SOME);
         ag_log(AG_LOG_INFO, "%s: nothing is held", why);
     }
 }
@@ -104,20 +104,20 @@ static bool written;
 
 static void stand_aside(void)
 {
-    ag_order_all(AG_FLUSH_exit, true);
+    ag_order_all(AG_FLUSH_exit, AG_WAIT_SOME);
     atomic_store(&ag_window_bypass, AG_BYPASS_ended);
 }
 
 static void before_fork(void)
 {
-    ag_order_all(AG_FLUSH_exit, true);
+    ag_order_all(AG_FLUSH_exit, AG_WAIT_SOME);
 }
 
 static void in_child(void)
 {
     /* the child has no watchdog and no driver */
     atomic_store(&ag_window_bypass, AG_BYPASS_ended);
-    atomic_store(&ag_window_open, 0);
+    ag_window_after_fork();
     written = true;
 }
 

@@ -2,11 +2,11 @@
 
 #include "shim/base/real.h"
 
-void ag_order_all(enum ag_stat reason, bool wait)
+void ag_order_all(enum ag_stat reason, enum ag_patience patience)
 {
     unsigned count = atomic_load(&ag_window_count);
     for (unsigned i = 0; i < count && atomic_load(&ag_window_open) != 0; i++)
-        ag_window_flush(ag_windows[i], reason, wait);
+        ag_window_flush(ag_windows[i], reason, patience);
 }
 
 static void order_legacy(bool legacy, bool blocking)
@@ -18,7 +18,7 @@ static void order_legacy(bool legacy, bool blocking)
         struct ag_window *w = ag_windows[i];
         /* windows of other contexts are flushed as well: more than needed, never wrong */
         if (legacy ? w->blocking : w->legacy)
-            ag_window_flush(w, AG_FLUSH_legacy, true);
+            ag_window_flush(w, AG_FLUSH_legacy, AG_WAIT_YES);
     }
 }
 
@@ -47,7 +47,7 @@ void ag_order_stream(CUstream stream, bool ptsz, enum ag_stat reason)
         struct ag_window *w = ag_windows[i];
         if (atomic_load_explicit(&w->stream, memory_order_relaxed) != stream)
             continue;
-        ag_window_flush(w, reason, true);
+        ag_window_flush(w, reason, AG_WAIT_YES);
         blocking = blocking || w->blocking;
         known = true;
     }

@@ -12,9 +12,8 @@ enum ag_scope { AG_SCOPE_NONE, AG_SCOPE_STREAM, AG_SCOPE_EVENT, AG_SCOPE_CTX, AG
 /* Before work on a stream of the current context: its own window and, by the rules of the legacy stream, the others. */
 void ag_order_stream(CUstream stream, bool ptsz, enum ag_stat reason);
 
-/* Every window. wait: false leaves windows alone that other threads are at work in (they make progress by themselves).
- */
-void ag_order_all(enum ag_stat reason, bool wait);
+/* Every window. */
+void ag_order_all(enum ag_stat reason, enum ag_patience patience);
 
 /* The window of a stream, locked (as ag_window_enter), with the other side of the legacy stream submitted: ready to
  * take an op. NULL: the stream cannot be held. */

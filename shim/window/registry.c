@@ -104,34 +104,6 @@ static struct ag_window *find_or_make(CUcontext ctx, CUstream stream)
     return w;
 }
 
-struct ag_window *ag_window_enter(CUstream stream, bool ptsz)
-{
-    CUcontext ctx;
-    if (stream == NULL)
-        stream = ptsz ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
-    if (stream == CU_STREAM_PER_THREAD)
-        return NULL;
-    if (ag_real.cuCtxGetCurrent(&ctx) != CUDA_SUCCESS || ctx == NULL)
-        return NULL;
-    unsigned hint = ((unsigned)((uintptr_t)stream >> 6)) % FOUND;
-    struct ag_window *w = found[hint];
-    if (w == NULL || atomic_load_explicit(&w->stream, memory_order_relaxed) != stream ||
-        atomic_load_explicit(&w->ctx, memory_order_relaxed) != ctx) {
-        w = find_or_make(ctx, stream);
-        if (w == NULL)
-            return NULL;
-        found[hint] = w;
-    }
-    ag_lock_take(&w->lock);
-    /* forgotten meanwhile: the stream is being destroyed under the program's own feet */
-    if (!w->holdable || atomic_load_explicit(&w->stream, memory_order_relaxed) != stream ||
-        atomic_load_explicit(&w->ctx, memory_order_relaxed) != ctx) {
-        ag_lock_release(&w->lock);
-        return NULL;
-    }
-    return w;
-}
-
 /* The caller has the lock. What another thread has held since the caller's flush is submitted, not lost; false when the
  * driver refuses it just now (inside a host function), and nothing is changed. */
 static bool clear(struct ag_window *w)
@@ -171,6 +143,48 @@ static bool clear(struct ag_window *w)
     return true;
 }
 
+/* The caller has the lock. */
+static void refresh(struct ag_window *w)
+{
+    if (atomic_load(&w->ctx) == NULL || clear(w))
+        atomic_store(&w->stale, false);
+}
+
+struct ag_window *ag_window_enter(CUstream stream, bool ptsz)
+{
+    CUcontext ctx;
+    if (stream == NULL)
+        stream = ptsz ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
+    if (stream == CU_STREAM_PER_THREAD)
+        return NULL;
+    if (ag_real.cuCtxGetCurrent(&ctx) != CUDA_SUCCESS || ctx == NULL)
+        return NULL;
+    unsigned hint = ((unsigned)((uintptr_t)stream >> 6)) % FOUND;
+    struct ag_window *w = found[hint];
+    if (w == NULL || atomic_load_explicit(&w->stream, memory_order_relaxed) != stream ||
+        atomic_load_explicit(&w->ctx, memory_order_relaxed) != ctx) {
+        w = find_or_make(ctx, stream);
+        if (w == NULL)
+            return NULL;
+        found[hint] = w;
+    }
+    ag_lock_take(&w->lock);
+    /* forgotten meanwhile: the stream is being destroyed under the program's own feet */
+    if (!w->holdable || atomic_load_explicit(&w->stream, memory_order_relaxed) != stream ||
+        atomic_load_explicit(&w->ctx, memory_order_relaxed) != ctx) {
+        ag_lock_release(&w->lock);
+        return NULL;
+    }
+    if (__builtin_expect(atomic_load_explicit(&w->stale, memory_order_relaxed), 0)) {
+        refresh(w);
+        if (atomic_load(&w->stale)) {
+            ag_lock_release(&w->lock);
+            return NULL;
+        }
+    }
+    return w;
+}
+
 void ag_window_forget(CUcontext ctx, CUstream stream)
 {
     ag_lock_take(&registry);
@@ -190,16 +204,24 @@ void ag_window_forget(CUcontext ctx, CUstream stream)
     ag_lock_release(&registry);
 }
 
-void ag_window_forget_code(void)
+void ag_window_forget_code(enum ag_patience patience)
 {
     unsigned count = atomic_load(&ag_window_count);
     for (unsigned i = 0; i < count; i++) {
         struct ag_window *w = ag_windows[i];
-        ag_lock_take(&w->lock);
-        if (atomic_load(&w->ctx) != NULL)
-            clear(w);
-        ag_lock_release(&w->lock);
+        atomic_store(&w->stale, true);
+        if (ag_window_lock(w, patience)) {
+            refresh(w);
+            ag_lock_release(&w->lock);
+        }
     }
+}
+
+void ag_window_after_fork(void)
+{
+    atomic_store(&ag_window_open, 0);
+    atomic_store(&ag_window_count, 0);
+    pthread_mutex_init(&registry.mutex, NULL);
 }
 
 void ag_window_collect(struct ag_stats *total)

@@ -181,6 +181,8 @@ CUresult ag_window_submit(struct ag_window *w, enum ag_stat reason, bool cut)
         if (reason != AG_STAT_COUNT)
             w->stats.count[reason]++;
         result = cut && whole ? submit_chunk(w) : submit_eagerly(w);
+        if (__builtin_expect(result != CUDA_SUCCESS, 0))
+            ag_window_note(result);
         if (result == CUDA_ERROR_NOT_PERMITTED && w->submitted < w->length)
             return result;
         if (atomic_load_explicit(&w->open, memory_order_relaxed)) {
@@ -250,7 +252,8 @@ CUresult ag_window_add(struct ag_window *w, const struct ag_token *token, bool h
     } else if (!atomic_load_explicit(&w->open, memory_order_relaxed)) {
         atomic_store(&w->open, true);
         atomic_fetch_add(&ag_window_open, 1);
-        ag_watchdog_wake();
+        if (!ag_watchdog_wake())
+            return ag_window_submit(w, AG_FLUSH_watchdog, true);
     }
     if (ag_cut_push(&w->cutter, &w->cut, token->mix))
         return ag_window_submit(w, AG_STAT_COUNT, true);
@@ -259,13 +262,54 @@ CUresult ag_window_add(struct ag_window *w, const struct ag_token *token, bool h
     return CUDA_SUCCESS;
 }
 
-bool ag_window_flush(struct ag_window *w, enum ag_stat reason, bool wait)
+/* Longer than any submission that does not wait for the device, in milliseconds. */
+#define PATIENCE_MS 10
+
+bool ag_window_lock(struct ag_window *w, enum ag_patience patience)
 {
-    if (!atomic_load_explicit(&w->open, memory_order_relaxed))
+    if (ag_lock_try(&w->lock))
+        return true;
+    if (patience == AG_WAIT_NO)
         return false;
-    if (wait)
-        ag_lock_take(&w->lock);
-    else if (!ag_lock_try(&w->lock))
+    if (patience == AG_WAIT_SOME)
+        return ag_lock_try_for(&w->lock, PATIENCE_MS);
+    ag_lock_take(&w->lock);
+    return true;
+}
+
+/* Codes after which, in the driver's words, the process must be ended: each further launch answers the same. */
+static bool is_sticky(CUresult result)
+{
+    switch ((int)result) {
+    case CUDA_ERROR_ECC_UNCORRECTABLE:
+    case CUDA_ERROR_NVLINK_UNCORRECTABLE:
+    case CUDA_ERROR_ILLEGAL_ADDRESS:
+    case CUDA_ERROR_LAUNCH_TIMEOUT:
+    case CUDA_ERROR_ASSERT:
+    case CUDA_ERROR_HARDWARE_STACK_ERROR:
+    case CUDA_ERROR_ILLEGAL_INSTRUCTION:
+    case CUDA_ERROR_MISALIGNED_ADDRESS:
+    case CUDA_ERROR_INVALID_ADDRESS_SPACE:
+    case CUDA_ERROR_INVALID_PC:
+    case CUDA_ERROR_LAUNCH_FAILED:
+    case 226: /* CUDA_ERROR_CONTAINED, since 12.9 */
+    case 721: /* CUDA_ERROR_TENSOR_MEMORY_LEAK, since 12.8 */
+        return true;
+    default:
+        return false;
+    }
+}
+
+void ag_window_note(CUresult result)
+{
+    int none = 0;
+    if (is_sticky(result))
+        atomic_compare_exchange_strong(&ag_window_bypass, &none, AG_BYPASS_error);
+}
+
+bool ag_window_flush(struct ag_window *w, enum ag_stat reason, enum ag_patience patience)
+{
+    if (!atomic_load_explicit(&w->open, memory_order_relaxed) || !ag_window_lock(w, patience))
         return false;
     bool held = atomic_load_explicit(&w->open, memory_order_relaxed);
     if (held) {

@@ -36,6 +36,7 @@ struct ag_window {
     struct ag_target target;
     /* the open chunk: ops 0 .. length-1, of which the first `submitted` are with the driver already */
     atomic_bool open;        /* some op is held */
+    atomic_bool stale;       /* the code behind the tokens changed */
     atomic_uint progress;    /* changes with every op; the watchdog looks at it, */
     atomic_uint submissions; /* and at this, which changes whenever held ops are submitted */
     unsigned length, submitted;
@@ -80,9 +81,20 @@ struct ag_window *ag_window_enter(CUstream stream, bool ptsz);
  * Returns the first code of an op that the driver refused. */
 CUresult ag_window_submit(struct ag_window *window, enum ag_stat reason, bool cut);
 
-/* Flushes one window of any context. wait: false leaves it alone when another thread is at work in it. Returns whether
- * anything was held. */
-bool ag_window_flush(struct ag_window *window, enum ag_stat reason, bool wait);
+/* What to do about a window that another thread is at work in. That thread may be blocked inside the driver, behind a
+ * full queue that only drains once the caller goes on; a call that would wait for the device itself may wait for it,
+ * any other may not. */
+enum ag_patience {
+    AG_WAIT_NO,   /* leave it alone: the thread makes progress by itself */
+    AG_WAIT_SOME, /* wait as long as a submission takes that is not blocked, then leave it alone */
+    AG_WAIT_YES
+};
+
+/* Flushes one window of any context. Returns whether anything was held. */
+bool ag_window_flush(struct ag_window *window, enum ag_stat reason, enum ag_patience patience);
+
+/* Takes the window's lock; false when patience ran out. */
+bool ag_window_lock(struct ag_window *window, enum ag_patience patience);
 
 /* Adds an op whose record was written at ag_window_record(). held: false when the driver has it already. Returns the
  * code to give to the program. The caller has the lock. */
@@ -96,13 +108,20 @@ unsigned char *ag_window_record(struct ag_window *window, uint32_t size);
  */
 void ag_window_forget(CUcontext ctx, CUstream stream);
 
-/* Drops all chunks, instances and tokens everywhere, keeping the windows: code was unloaded or its meaning changed. */
-void ag_window_forget_code(void);
+/* Drops all chunks, instances and tokens everywhere, keeping the windows: code was unloaded or its meaning changed. A
+ * window that is busy beyond patience drops them when it is entered the next time. */
+void ag_window_forget_code(enum ag_patience patience);
+
+/* In a forked child: no window is known any more, and no lock is taken. */
+void ag_window_after_fork(void);
+
+/* Notes a code that the driver has answered: after some of them nothing more may be held. */
+void ag_window_note(CUresult result);
 
 void ag_window_collect(struct ag_stats *total);
 
-/* The watchdog's thread; started with the first held op. */
-void ag_watchdog_wake(void);
+/* The watchdog's thread; started with the first held op. False when there is none: nothing may be held. */
+bool ag_watchdog_wake(void);
 
 /* A value that is this thread's own. */
 const void *ag_window_thread(void);

@@ -86,14 +86,20 @@ CUresult sim_cuCtxGetLimit(size_t *value, CUlimit limit)
 
 CUresult sim_cuCtxGetCacheConfig(CUfunc_cache *config)
 {
-    *config = CU_FUNC_CACHE_PREFER_NONE;
-    return sim_ctx_peek() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+    struct sim_ctx *ctx;
+    CUresult result = sim_ctx_current(&ctx);
+    if (!result)
+        *config = ctx->cache_config;
+    return result;
 }
 
 CUresult sim_cuCtxSetCacheConfig(CUfunc_cache config)
 {
-    (void)config;
-    return sim_ctx_peek() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+    struct sim_ctx *ctx;
+    CUresult result = sim_ctx_current(&ctx);
+    if (!result)
+        ctx->cache_config = config;
+    return result;
 }
 
 CUresult sim_cuCtxEnablePeerAccess(CUcontext peer, unsigned int flags)

@@ -217,6 +217,7 @@ struct sim_ctx {
     struct sim_stream *streams; /* all, the default ones too */
     struct sim_stream *legacy;
     size_t limits[16];
+    CUfunc_cache cache_config;
     struct sim_ctx *peers[SIM_DEVICES_MAX];
     struct sim_ctx *next; /* all contexts ever made */
 };
