@@ -180,7 +180,7 @@ CUresult ag_window_submit(struct ag_window *w, enum ag_stat reason, bool cut)
             w->stats.count[AG_STAT_held_max] = count;
         if (reason != AG_STAT_COUNT)
             w->stats.count[reason]++;
-        result = cut && whole ? submit_chunk(w) : submit_eagerly(w);
+        result = whole ? submit_chunk(w) : submit_eagerly(w);
         if (__builtin_expect(result != CUDA_SUCCESS, 0))
             ag_window_note(result);
         if (result == CUDA_ERROR_NOT_PERMITTED && w->submitted < w->length)
@@ -190,12 +190,16 @@ CUresult ag_window_submit(struct ag_window *w, enum ag_stat reason, bool cut)
             atomic_fetch_sub(&ag_window_open, 1);
         }
     }
-    if (!cut)
+    if (!cut && !whole)
         return result;
     if (w->length > 0 && !whole)
         ag_book_learn(&w->book, w->tokens, w->length);
     w->length = w->submitted = 0;
     w->used = 0;
+    /* what comes next is a chunk of its own, up to the place where content cuts: stalls and other threads' flushes come
+     * back at the same places, so both parts are soon known */
+    if (!cut)
+        return result;
     if (reason == AG_STAT_COUNT)
         ag_cut_next(&w->cutter, &w->cut);
     else

@@ -77,8 +77,8 @@ extern atomic_int ag_window_bypass;
  * own. NULL: the stream cannot be held. The window comes locked. */
 struct ag_window *ag_window_enter(CUstream stream, bool ptsz);
 
-/* Submits what is held. The caller has the lock. cut: the program's own calls caused it, so the chunk ends here.
- * Returns the first code of an op that the driver refused. */
+/* Submits what is held. The caller has the lock. cut: the program's own calls caused it, at a place that comes back with
+ * the same content, so the cutter starts anew; else the next chunk ends where it would have ended anyhow. Returns the first code of an op that the driver refused. */
 CUresult ag_window_submit(struct ag_window *window, enum ag_stat reason, bool cut);
 
 /* What to do about a window that another thread is at work in. That thread may be blocked inside the driver, behind a
