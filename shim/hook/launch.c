@@ -264,18 +264,22 @@ static bool copy_arguments(const struct ag_site *site, const struct launch *l, u
     return true;
 }
 
-/* Submits what a launch comes after. The others are flushed too, since the driver may wait while it takes the launch.
- */
-static void before(const struct launch *l)
+/* Before a launch goes to the driver: submits what it comes after, and the others too, since the driver may wait while
+ * it takes the launch; the program's own limit of shared memory is in force. */
+static void before(CUfunction function, unsigned shared, CUstream stream, bool ptsz)
 {
-    ag_order_stream(l->stream, l->ptsz, AG_FLUSH_launch);
-    ag_order_all(AG_FLUSH_launch, AG_WAIT_NO);
+    if (atomic_load_explicit(&ag_window_open, memory_order_relaxed) != 0) {
+        ag_order_stream(stream, ptsz, AG_FLUSH_launch);
+        ag_order_all(AG_FLUSH_launch, AG_WAIT_NO);
+    }
+    if (shared > 0)
+        ag_limit_enforce(function, shared);
 }
 
 /* Submits what came before and gives the launch to the driver. No window is locked. */
 static CUresult pass(const struct launch *l, enum ag_stat why)
 {
-    before(l);
+    before(l->function, l->shared, l->stream, l->ptsz);
     ag_hook_passed(why);
     return ag_hook_late(forward(l));
 }
@@ -309,9 +313,7 @@ static CUresult launch(const struct launch *l)
     ag_lock_release(&w->lock);
 
     /* not certain that the driver takes it: ask it, and learn from the answer */
-    before(l);
-    if (l->shared > 0)
-        ag_limit_enforce(l->function, l->shared);
+    before(l->function, l->shared, l->stream, l->ptsz);
     CUresult result = forward(l);
     w = ag_window_enter(l->stream, l->ptsz);
     if (w == NULL || result != CUDA_SUCCESS) {
@@ -386,3 +388,20 @@ static CUresult launch_ex(const CUlaunchConfig *config, CUfunction f, void **par
 
 LAUNCH_EX(cuLaunchKernelEx, false)
 LAUNCH_EX(cuLaunchKernelEx_ptsz, true)
+
+/* Whether all blocks fit at once is answered at the call, so it is never held. */
+#define LAUNCH_COOPERATIVE(symbol, per_thread)                                                                         \
+    CUresult ag_hook_##symbol(CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,       \
+                              unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,                  \
+                              unsigned int sharedMemBytes, CUstream hStream, void **kernelParams)                      \
+    {                                                                                                                  \
+        before(f, sharedMemBytes, hStream, per_thread);                                                                \
+        return ag_hook_late(ag_real.symbol(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ,           \
+                                           sharedMemBytes, hStream, kernelParams));                                    \
+    }                                                                                                                  \
+    AG_HOOK_EXPORT(symbol, (CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,         \
+                            unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,                    \
+                            unsigned int sharedMemBytes, CUstream hStream, void **kernelParams))
+
+LAUNCH_COOPERATIVE(cuLaunchCooperativeKernel, false)
+LAUNCH_COOPERATIVE(cuLaunchCooperativeKernel_ptsz, true)
