@@ -23,6 +23,7 @@ for k in range(30):
     loss = step()
 print("eager", common.bits(loss.item()), common.tensor_hash(model.parameters()))
 
+del loss  # its graph would keep gradients bound to the default stream, which a capture cannot join
 side = torch.cuda.Stream()
 side.wait_stream(torch.cuda.current_stream())
 with torch.cuda.stream(side):
