@@ -36,7 +36,17 @@ QUESTION(cuOccupancyMaxActiveBlocksPerMultiprocessor,
 QUESTION(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags,
          (int *numBlocks, CUfunction func, int blockSize, size_t dynamicSMemSize, unsigned int flags),
          (numBlocks, func, blockSize, dynamicSMemSize, flags), func, dynamicSMemSize)
-QUESTION(cuKernelGetFunction, (CUfunction * pFunc, CUkernel kernel), (pFunc, kernel), kernel, 0u)
 QUESTION(cuFuncGetModule, (CUmodule * hmod, CUfunction hfunc), (hmod, hfunc), hfunc, 0u)
 QUESTION(cuFuncGetName, (const char **name, CUfunction hfunc), (name, hfunc), hfunc, 0u)
 QUESTION(cuFuncLoad, (CUfunction function), (function), function, 0u)
+
+CUresult ag_hook_cuKernelGetFunction(CUfunction *pFunc, CUkernel kernel)
+{
+    static struct ag_caller caller = AG_CALLER("cuKernelGetFunction");
+    before(&caller, kernel);
+    CUresult result = ag_real.cuKernelGetFunction(pFunc, kernel);
+    if (result == CUDA_SUCCESS)
+        ag_limit_same(*pFunc, kernel);
+    return after(result, kernel);
+}
+AG_HOOK_EXPORT(cuKernelGetFunction, (CUfunction * pFunc, CUkernel kernel))

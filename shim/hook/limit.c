@@ -1,5 +1,6 @@
 #include "shim/hook/limit.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <uthash.h>
@@ -16,22 +17,34 @@ struct id {
 struct entry {
     struct id id;
     struct ag_limit limit;
+    /* how the program set it last: by which handle, in which context; of a SAME entry: the kernel */
+    void *handle;
+    bool is_kernel;
+    CUcontext ctx;
     UT_hash_handle hh;
 };
 
 static struct ag_lock lock = AG_LOCK_INIT(AG_RANK_LEAF);
 static struct entry *entries;
+static bool any_same; /* there are SAME entries */
 
-static struct ag_limit *lookup(void *function, uintptr_t where, int attribute, bool make)
+#define SHARED CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+
+/* The entry that says whether a function is loaded, by its `real`; no attribute has this number. */
+#define LOADED (-1)
+
+/* The entry that says of which kernel a function is: both handles mean one limit. */
+#define SAME (-3)
+
+/* The caller has the lock. */
+static struct entry *find(void *function, uintptr_t where, int attribute, bool make)
 {
-    static struct ag_limit none = {-1, -1, 0};
     struct id id;
     struct entry *entry;
     memset(&id, 0, sizeof id);
     id.function = function;
     id.where = where;
     id.attribute = attribute;
-    ag_lock_take(&lock);
     HASH_FIND(hh, entries, &id, sizeof id, entry);
     if (entry == NULL && make && (entry = calloc(1, sizeof *entry)) != NULL) {
         entry->id = id;
@@ -39,17 +52,47 @@ static struct ag_limit *lookup(void *function, uintptr_t where, int attribute, b
         atomic_store(&entry->limit.real, -1);
         HASH_ADD(hh, entries, id, sizeof entry->id, entry);
     }
-    ag_lock_release(&lock);
-    return entry != NULL ? &entry->limit : make ? &none : NULL;
+    return entry;
 }
 
-#define SHARED CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+static struct ag_limit *lookup(void *function, uintptr_t where, int attribute, bool make)
+{
+    static struct entry none = {.limit = {-1, -1, 0}};
+    ag_lock_take(&lock);
+    const struct entry *same = any_same && attribute >= 0 ? find(function, 0, SAME, false) : NULL;
+    if (same != NULL && same->handle != NULL)
+        function = same->handle;
+    struct entry *entry = find(function, where, attribute, make);
+    ag_lock_release(&lock);
+    return entry != NULL ? &entry->limit : make ? &none.limit : NULL;
+}
 
 /* Changes of a function's carveout for which graphs are built anew. */
 #define CHANGES_MAX 4
 
-/* The entry that says whether a function is loaded, by its `real`; no attribute has this number. */
-#define LOADED (-1)
+/* Notes how the program set a limit, so that the driver can be brought to it later. */
+static void note(struct ag_limit *limit, void *handle, bool is_kernel)
+{
+    struct entry *entry = (struct entry *)(void *)((char *)limit - offsetof(struct entry, limit));
+    CUcontext ctx = NULL;
+    ag_real.cuCtxGetCurrent(&ctx);
+    ag_lock_take(&lock);
+    entry->handle = handle;
+    entry->is_kernel = is_kernel;
+    entry->ctx = ctx;
+    ag_lock_release(&lock);
+}
+
+void ag_limit_same(CUfunction function, CUkernel kernel)
+{
+    ag_lock_take(&lock);
+    struct entry *entry = find(function, 0, SAME, true);
+    if (entry != NULL) {
+        entry->handle = kernel;
+        any_same = true;
+    }
+    ag_lock_release(&lock);
+}
 
 struct ag_limit *ag_limit_of(CUfunction function, CUdevice device)
 {
@@ -80,22 +123,56 @@ bool ag_limit_config_changes(void *handle, CUfunc_cache config)
     return atomic_exchange(&lookup(handle, 0, CONFIG, true)->real, (int)config) != (int)config;
 }
 
-void ag_limit_forget(void)
+void ag_limit_in_child(void)
 {
-    struct entry *entry, *next;
-    ag_lock_take(&lock);
-    HASH_ITER(hh, entries, entry, next)
-    {
-        atomic_store(&entry->limit.program, -1);
-        atomic_store(&entry->limit.real, -1);
-    }
-    ag_lock_release(&lock);
+    ag_lock_setup(&lock, AG_RANK_LEAF);
+    entries = NULL;
+    any_same = false;
 }
 
 static CUresult set_real(void *handle, bool is_kernel, CUfunction_attribute attribute, int value, CUdevice device)
 {
     return is_kernel ? ag_real.cuKernelSetAttribute(attribute, value, (CUkernel)handle, device)
                      : ag_real.cuFuncSetAttribute((CUfunction)handle, attribute, value);
+}
+
+/* Brings the driver to the program's own value. */
+static void restore(const struct entry *entry, int value)
+{
+    CUcontext current = NULL;
+    bool pushed = (ag_real.cuCtxGetCurrent(&current) != CUDA_SUCCESS || current != entry->ctx) &&
+                  ag_real.cuCtxPushCurrent_v2(entry->ctx) == CUDA_SUCCESS;
+    set_real(entry->handle, entry->is_kernel, SHARED, value, (CUdevice)entry->id.where);
+    if (pushed)
+        ag_real.cuCtxPopCurrent_v2(&current);
+}
+
+void ag_limit_forget(void)
+{
+    struct entry *entry, *next;
+    struct entry *apart = NULL; /* copies of those whose real limit is not the program's */
+    size_t count = 0;
+    ag_lock_take(&lock);
+    HASH_ITER(hh, entries, entry, next)
+    {
+        int program = atomic_load(&entry->limit.program), real = atomic_load(&entry->limit.real);
+        if (entry->id.attribute == SHARED && program >= 0 && real > program) {
+            struct entry *more = realloc(apart, (count + 1) * sizeof *apart);
+            if (more != NULL) {
+                apart = more;
+                apart[count++] = *entry;
+            }
+        }
+        atomic_store(&entry->limit.program, -1);
+        atomic_store(&entry->limit.real, -1);
+        if (entry->id.attribute == SAME)
+            entry->handle = NULL;
+    }
+    any_same = false;
+    ag_lock_release(&lock);
+    for (size_t i = 0; i < count; i++)
+        restore(&apart[i], atomic_load(&apart[i].limit.program));
+    free(apart);
 }
 
 void ag_limit_enforce(CUfunction function, unsigned shared)
@@ -107,6 +184,8 @@ void ag_limit_enforce(CUfunction function, unsigned shared)
     int program = limit != NULL ? atomic_load(&limit->program) : -1;
     if (program < 0 || shared <= (unsigned)program || atomic_load(&limit->real) == program)
         return;
+    /* held launches may need the larger one */
+    ag_order_all(AG_FLUSH_module, AG_WAIT_SOME);
     if (set_real(function, false, SHARED, program, device) == CUDA_SUCCESS ||
         set_real(function, true, SHARED, program, device) == CUDA_SUCCESS)
         atomic_store(&limit->real, program);
@@ -129,6 +208,7 @@ static CUresult set(void *handle, bool is_kernel, CUfunction_attribute attribute
     if (result == CUDA_SUCCESS) {
         atomic_store(&limit->program, value);
         atomic_store(&limit->real, value);
+        note(limit, handle, is_kernel);
         /* the carveout is a wish: graphs built under another serve as well once it goes to and fro */
         if (attribute != SHARED &&
             (attribute != CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT || limit->changes++ < CHANGES_MAX))

@@ -21,8 +21,15 @@ void ag_limit_set_loaded(void *handle);
 /* Notes a cache configuration that the program gives to a function or kernel; false when it had the same already. */
 bool ag_limit_config_changes(void *handle, CUfunc_cache config);
 
-/* Handles may mean other functions from now on: nothing is known of them. */
+/* The function is the kernel's own: both handles mean one limit. */
+void ag_limit_same(CUfunction function, CUkernel kernel);
+
+/* Before handles end and may come to mean other functions: where the driver's limit is not the program's it is brought
+ * to it, then nothing is known of any function. Calls the driver; every handle known here must still be alive. */
 void ag_limit_forget(void);
+
+/* In a child of fork: the lock and the table may have been another thread's just then, so both are made anew. */
+void ag_limit_in_child(void);
 
 /* Before a launch of which the shim is not certain: brings the real limit down to the program's when the launch asks
  * for more than that, so that the driver gives its own answer. */

@@ -38,6 +38,27 @@ EVENT_QUERY(cuEventElapsedTime_v2, (float *pMilliseconds, CUevent hStart, CUeven
 STREAM_QUERY(cuStreamQuery, false)
 STREAM_QUERY(cuStreamQuery_ptsz, true)
 
+/* The streams in which captures began: destroying one ends its capture. More than fit are not known. */
+static _Atomic(CUstream) origins[64];
+
+/* Writes `now` over `was`; false when there is none. */
+static bool origins_replace(CUstream was, CUstream now)
+{
+    for (size_t i = 0; i < sizeof origins / sizeof origins[0]; i++) {
+        CUstream expected = was;
+        if (atomic_compare_exchange_strong(&origins[i], &expected, now))
+            return true;
+    }
+    return false;
+}
+
+static void capture_over(void)
+{
+    int now = atomic_load(&ag_window_captures);
+    while (now > 0 && !atomic_compare_exchange_weak(&ag_window_captures, &now, now - 1)) {
+    }
+}
+
 /* While a capture is under way anywhere nothing is held. */
 #define BEGIN_CAPTURE(symbol, per_thread, params, args)                                                                \
     CUresult ag_hook_##symbol params                                                                                   \
@@ -47,7 +68,9 @@ STREAM_QUERY(cuStreamQuery_ptsz, true)
         ag_order_all(AG_FLUSH_capture, AG_WAIT_SOME);                                                                  \
         CUresult result = ag_real.symbol args;                                                                         \
         if (result != CUDA_SUCCESS)                                                                                    \
-            atomic_fetch_sub(&ag_window_captures, 1);                                                                  \
+            capture_over();                                                                                            \
+        else                                                                                                           \
+            origins_replace(NULL, hStream);                                                                            \
         return result;                                                                                                 \
     }                                                                                                                  \
     AG_HOOK_EXPORT(symbol, params)
@@ -66,15 +89,14 @@ BEGIN_CAPTURE(cuStreamBeginCaptureToGraph_ptsz, true,
               (hStream, hGraph, dependencies, dependencyData, numDependencies, mode))
 
 /* The capture is over unless the stream is not the one that it began in, or not capturing at all. */
-static CUresult ended(CUresult result)
+static CUresult ended(CUresult result, CUstream stream)
 {
     if (result != CUDA_ERROR_ILLEGAL_STATE && result != CUDA_ERROR_INVALID_VALUE &&
         result != CUDA_ERROR_INVALID_HANDLE && result != CUDA_ERROR_STREAM_CAPTURE_UNMATCHED &&
         result != CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD && result != CUDA_ERROR_INVALID_CONTEXT &&
         result != CUDA_ERROR_NOT_INITIALIZED) {
-        int now = atomic_load(&ag_window_captures);
-        while (now > 0 && !atomic_compare_exchange_weak(&ag_window_captures, &now, now - 1)) {
-        }
+        origins_replace(stream, NULL);
+        capture_over();
     }
     return result;
 }
@@ -82,7 +104,7 @@ static CUresult ended(CUresult result)
 #define END_CAPTURE(symbol)                                                                                            \
     CUresult ag_hook_##symbol(CUstream hStream, CUgraph *phGraph)                                                      \
     {                                                                                                                  \
-        return ended(ag_real.symbol(hStream, phGraph));                                                                \
+        return ended(ag_real.symbol(hStream, phGraph), hStream);                                                       \
     }                                                                                                                  \
     AG_HOOK_EXPORT(symbol, (CUstream hStream, CUgraph * phGraph))
 
@@ -96,7 +118,13 @@ END_CAPTURE(cuStreamEndCapture_ptsz)
         ag_order_stream(hStream, false, AG_FLUSH_stream);                                                              \
         if (hStream != NULL && hStream != CU_STREAM_LEGACY && hStream != CU_STREAM_PER_THREAD)                         \
             ag_window_forget(NULL, hStream);                                                                           \
-        return ag_hook_late(ag_real.symbol(hStream));                                                                  \
+        bool origin = hStream != NULL && atomic_load(&ag_window_captures) > 0 && origins_replace(hStream, NULL);       \
+        CUresult result = ag_real.symbol(hStream);                                                                     \
+        if (origin && result == CUDA_SUCCESS)                                                                          \
+            capture_over();                                                                                            \
+        else if (origin)                                                                                               \
+            origins_replace(NULL, hStream);                                                                            \
+        return ag_hook_late(result);                                                                                   \
     }                                                                                                                  \
     AG_HOOK_EXPORT(symbol, (CUstream hStream))
 

@@ -76,7 +76,7 @@ static bool certain(struct transfer *t)
     t->why = AG_BYPASS_memory;
     memset(&t->key, 0, sizeof t->key);
     t->key.element = t->element;
-    if (t->bytes == 0)
+    if (t->bytes == 0 || (t->element > 1 && t->target % t->element != 0))
         return false;
     t->key.target = classify(t->target, t->bytes, device);
     if (t->key.target.type != CU_MEMORYTYPE_DEVICE)

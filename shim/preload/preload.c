@@ -13,6 +13,7 @@
 
 #include "shim/base/log.h"
 #include "shim/hook/hook.h"
+#include "shim/hook/limit.h"
 
 /* Called by dlopen.S. They return the function to go on with. */
 void *ag_preload_dlopen(const char **file, unsigned long *mode, const void *caller);
@@ -118,6 +119,7 @@ static void in_child(void)
     /* the child has no watchdog and no driver */
     atomic_store(&ag_window_bypass, AG_BYPASS_ended);
     ag_window_after_fork();
+    ag_limit_in_child();
     written = true;
 }
 
