@@ -24,6 +24,25 @@ reported() {
   done
 }
 
+@test "B01: host and running kernel take turns, without a call" {
+  reported 0 host_and_kernel_in_turn pinned
+  reported 0 host_and_kernel_in_turn managed
+}
+
+@test "B02: launches that the driver refuses are refused at the call" {
+  reported 0 launch_errors
+  holds "$(statistic replayed) > 200"
+}
+
+@test "B03: events inside a repeating sequence still time it" { reported 0 event_times; }
+
+@test "B04: fork in a known loop, fork and exec, fork before the first call" {
+  reported 0 fork_ways exit
+  reported 0 fork_ways exec
+  reported 0 fork_ways early
+}
+
+@test "B05: a function's handle comes back for another kernel" { reported 0 function_again; }
 @test "B05: a module is unloaded beside another thread's launches" { reported 0 unload_beside_launches; }
 @test "a first launch beside another thread's launches on the same stream" { reported 0 first_launch_beside_launches; }
 @test "a question about occupancy does not take shared memory from a held launch" { reported 0 occupancy_after_lowering; }
@@ -46,3 +65,41 @@ reported() {
 
 @test "B06: the process ends with work pending: _exit" { reported 5 exit_with_work fast; }
 @test "B06: the process ends with work pending: abort" { reported 134 exit_with_work abort; }
+
+@test "B07: calls of the shim's own that fail are not the program's" {
+  for call in cuGraphCreate:2:2 cuGraphAddKernelNode_v2:7:1 cuGraphAddMemsetNode:2:1 cuGraphAddDependencies:4:1 \
+    cuGraphInstantiateWithFlags:1:2 cuGraphInstantiateWithFlags:2:1 cuGraphExecKernelNodeSetParams_v2:5:1 \
+    cuGraphExecMemsetNodeSetParams:2:1 cuGraphLaunch:3:2; do
+    SIM_OPTIONS=fail=$call reported 0 own_failures
+    holds "$(statistic failures) == 1 and $(statistic replayed) + $(statistic eager) == 3000"
+  done
+}
+
+@test "B09: nothing is held where a tool is attached" {
+  export CUDA_INJECTION64_PATH=/tool.so
+  reported 0 own_failures
+  holds "$(statistic replayed) == 0 and $(statistic bypass.tool) == 3000"
+}
+
+@test "B10: contexts and threads" { reported 0 contexts_and_threads; }
+
+@test "B14: large argument blocks of which one word changes, and random padding" {
+  reported 0 large_arguments
+  holds "$(statistic replayed) > 1000"
+}
+
+@test "B15: launch attributes" {
+  reported 0 launch_attributes
+  holds "$(statistic replayed) > 500"
+}
+
+@test "a kernel blocks the device while a known loop is launched behind it" { reported 0 blocked_device; }
+@test "a stream's handle comes back" { reported 0 stream_again; }
+@test "a module's variable is written between launches" { reported 0 symbol_between_launches; }
+
+@test "memory is freed behind its launches and its address comes back" {
+  reported 0 memory_again plain
+  reported 0 memory_again ordered
+}
+
+@test "a thread that only asks events sees each complete" { reported 0 event_poller; }
