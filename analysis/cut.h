@@ -40,7 +40,7 @@ static inline bool ag_cut_push(struct ag_cutter *cutter, const struct ag_cut_par
     if (length >= params->max || (cutter->limit != 0 && length >= cutter->limit))
         return true;
     /* one token over and over has no content to cut at: only the maximum ends it */
-    return cutter->hash != before && (cutter->hash * 0x9e3779b97f4a7c15u) >> (64 - params->bits) == 0;
+    return cutter->hash != before && (cutter->hash * 0x9e3779b97f4a7c15u) >> 1 >> (63 - params->bits) == 0;
 }
 
 /* Starts the next chunk after a cut. */

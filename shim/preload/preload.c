@@ -47,22 +47,25 @@ static bool is_driver(const void *caller)
            strncmp(base, "libcudadebugger", 15) == 0;
 }
 
+static char facade_path[PATH_MAX]; /* empty when it cannot be told */
+
+static void find_facade(void)
+{
+    Dl_info info;
+    if (dladdr((void *)find_facade, &info) == 0 || info.dli_fname == NULL)
+        return;
+    const char *slash = strrchr(info.dli_fname, '/');
+    int length = snprintf(facade_path, sizeof facade_path, "%.*slibautograph_cuda.so",
+                          slash != NULL ? (int)(slash - info.dli_fname + 1) : 0, info.dli_fname);
+    if (length < 0 || (size_t)length >= sizeof facade_path)
+        facade_path[0] = '\0';
+}
+
 static const char *facade(void)
 {
-    static char path[PATH_MAX];
-    Dl_info info;
-    if (path[0] != '\0')
-        return path;
-    if (dladdr((void *)facade, &info) == 0 || info.dli_fname == NULL)
-        return NULL;
-    const char *slash = strrchr(info.dli_fname, '/');
-    int length = snprintf(path, sizeof path, "%.*slibautograph_cuda.so",
-                          slash != NULL ? (int)(slash - info.dli_fname + 1) : 0, info.dli_fname);
-    if (length < 0 || (size_t)length >= sizeof path) {
-        path[0] = '\0';
-        return NULL;
-    }
-    return path;
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, find_facade);
+    return facade_path[0] != '\0' ? facade_path : NULL;
 }
 
 void *ag_preload_dlopen(const char **file, unsigned long *mode, const void *caller)

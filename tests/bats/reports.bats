@@ -42,6 +42,8 @@ reported() {
   reported 0 fork_ways early
 }
 
+@test "B04: a child of fork beside another thread's launches" { reported 0 fork_beside_launches; }
+
 @test "B05: a function's handle comes back for another kernel" { reported 0 function_again; }
 @test "B05: a module is unloaded beside another thread's launches" { reported 0 unload_beside_launches; }
 @test "a first launch beside another thread's launches on the same stream" { reported 0 first_launch_beside_launches; }
@@ -75,6 +77,8 @@ reported() {
   done
 }
 
+@test "B07: after a sticky error no launch is accepted" { reported 0 sticky_error; }
+
 @test "B09: nothing is held where a tool is attached" {
   export CUDA_INJECTION64_PATH=/tool.so
   reported 0 own_failures
@@ -103,3 +107,28 @@ reported() {
 }
 
 @test "a thread that only asks events sees each complete" { reported 0 event_poller; }
+
+@test "a full queue of one stream does not stop other threads' calls" {
+  for call in event stream copy launch first state cooperative capture; do
+    SIM_OPTIONS=queue=8 reported 0 full_queue "$call"
+  done
+}
+
+@test "a full queue of one stream does not keep another stream's held launch" {
+  AUTOGRAPH_CHUNK_RAMP=0 SIM_OPTIONS=queue=8 reported 0 full_queue_beside_held
+}
+
+@test "without a thread for the watchdog nothing stays held" { reported 0 no_watchdog; }
+
+@test "the program's own limit of shared memory holds for launches that are passed" {
+  reported 0 limit_passed thread
+  reported 0 limit_passed capture
+  reported 0 limit_passed cooperative
+}
+
+@test "setting what is set already does not stop replays" {
+  for call in cache context-cache limit retain carveout; do
+    reported 0 state_in_a_loop "$call"
+    holds "$(statistic replayed) > 2000"
+  done
+}

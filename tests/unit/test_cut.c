@@ -207,6 +207,21 @@ static void a_flush_forgets_what_came_before(void)
     }
 }
 
+static void no_bits_cut_at_every_place(void)
+{
+    volatile unsigned none = 0; /* as an option gives it: not known to the compiler */
+    struct ag_cut_params params = {.min = 5, .max = 32, .bits = none, .ramp = 0};
+    struct ag_cutter cutter = {0};
+    uint64_t state = 1;
+    ag_cut_flush(&cutter, &params);
+    for (unsigned i = 1; i <= 1000; i++) {
+        bool cut = ag_cut_push(&cutter, &params, unit_random(&state));
+        EQUAL(cut, i % 5 == 0);
+        if (cut)
+            ag_cut_next(&cutter, &params);
+    }
+}
+
 static const struct unit_case cases[] = {
         {"the defaults are sound", defaults_are_sound},
         {"repeated content is cut at the same places", repeated_content_is_cut_at_the_same_places},
@@ -214,6 +229,7 @@ static const struct unit_case cases[] = {
         {"dropped ops move no later cut", dropped_ops_move_no_later_cut},
         {"lengths stay between minimum and maximum", lengths_stay_between_the_bounds},
         {"cuts are as frequent as asked", cuts_are_as_frequent_as_asked},
+        {"no bits: a cut at every place from the minimum on", no_bits_cut_at_every_place},
         {"the ramp doubles until the maximum, after every flush", ramp_doubles_until_the_maximum},
         {"the ramp bounds any content", ramp_bounds_any_content},
         {"one repeated token is cut only at the maximum", one_repeated_token_is_cut_only_at_the_maximum},
