@@ -55,12 +55,50 @@ static any_function *slot(unsigned long offset)
     return (any_function *)(void *)((char *)&ag_real + offset);
 }
 
+typedef void *(*dlsym_function)(void *handle, const char *name);
+
+/* The versions of dlopen and dlsym: glibc since 2.34, before that on aarch64, on x86-64. dlvsym is not known to be
+ * interposed by anybody, but whoever interposes the others is found by it too, unless libc's own handle is searched. */
+static void *versioned(void *handle, const char *name)
+{
+    static const char *const versions[] = {"GLIBC_2.34", "GLIBC_2.17", "GLIBC_2.2.5"};
+    void *function = NULL;
+    for (size_t i = 0; function == NULL && i < sizeof versions / sizeof versions[0]; i++)
+        function = dlvsym(handle, name, versions[i]);
+    return function;
+}
+
+static dlsym_function find_dlsym(void)
+{
+    Dl_info info;
+    ag_dlopen_function next = (ag_dlopen_function)versioned(RTLD_NEXT, "dlopen");
+    void *libc = NULL, *function = NULL;
+    if (next != NULL && dladdr((void *)dlvsym, &info) != 0)
+        libc = next(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+    if (libc != NULL) {
+        function = versioned(libc, "dlsym");
+        dlclose(libc);
+    }
+    return function != NULL ? (dlsym_function)function : dlsym;
+}
+
+void *ag_real_symbol(void *handle, const char *name)
+{
+    static _Atomic(dlsym_function) real;
+    dlsym_function function = atomic_load_explicit(&real, memory_order_acquire);
+    if (function == NULL) {
+        function = find_dlsym();
+        atomic_store_explicit(&real, function, memory_order_release);
+    }
+    return function(handle, name);
+}
+
 ag_dlopen_function ag_real_dlopen(void)
 {
     static _Atomic(ag_dlopen_function) next;
     ag_dlopen_function function = atomic_load_explicit(&next, memory_order_acquire);
     if (function == NULL) {
-        function = (ag_dlopen_function)dlsym(RTLD_NEXT, "dlopen");
+        function = (ag_dlopen_function)ag_real_symbol(RTLD_NEXT, "dlopen");
         atomic_store_explicit(&next, function, memory_order_release);
     }
     return function;
@@ -77,7 +115,7 @@ static void open_driver(void)
     if (driver != NULL)
         missing = CUDA_ERROR_NOT_FOUND;
     for (size_t i = 0; i < ENTRY_COUNT; i++) {
-        any_function function = driver != NULL ? (any_function)dlsym(driver, entries[i].name) : NULL;
+        any_function function = driver != NULL ? (any_function)ag_real_symbol(driver, entries[i].name) : NULL;
         present[i] = function != NULL;
         __atomic_store_n(slot(entries[i].offset), function != NULL ? function : (any_function)absent, __ATOMIC_RELEASE);
     }

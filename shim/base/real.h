@@ -31,6 +31,10 @@ bool ag_real_has(unsigned long offset);
 /* The version the driver answers (13000 for 13.0), 0 before it was found. */
 int ag_real_version(void);
 
+/* dlsym of libc itself, also where another preloaded library has one of its own in front: that one would answer with
+ * its own functions, which call us, or look for the next one in line behind itself instead of behind us. */
+void *ag_real_symbol(void *handle, const char *name);
+
 /* The next dlopen in line after this library's own. Never NULL: libc has one. */
 typedef void *(*ag_dlopen_function)(const char *file, int mode);
 ag_dlopen_function ag_real_dlopen(void);

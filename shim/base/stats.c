@@ -37,6 +37,13 @@ void ag_stats_start(void)
     clock_gettime(CLOCK_MONOTONIC, &started);
 }
 
+void ag_stats_restart(void)
+{
+    for (int i = 0; i < AG_STAT_COUNT; i++)
+        atomic_store(&process[i], 0);
+    ag_stats_start();
+}
+
 void ag_stats_add(enum ag_stat stat, uint64_t n)
 {
     atomic_fetch_add_explicit(&process[stat], n, memory_order_relaxed);

@@ -54,4 +54,7 @@ void ag_stats_write(const struct ag_stats *total, const char *pattern, int drive
 /* Seconds since the library was loaded are counted from this call. */
 void ag_stats_start(void);
 
+/* The same in the child of a fork, which counts for itself. */
+void ag_stats_restart(void);
+
 #endif

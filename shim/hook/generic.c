@@ -107,7 +107,7 @@ static void forget(const char *symbol, enum class class)
         /* rare: everything built under the old state is built anew */
         ag_window_forget_code(AG_WAIT_SOME);
         if (strncmp(symbol, "cuModuleGetTexRef", 17) == 0 || strncmp(symbol, "cuModuleGetSurfRef", 18) == 0)
-            atomic_store(&ag_window_bypass, AG_BYPASS_blind);
+            ag_order_stop(AG_BYPASS_blind);
     }
 }
 

@@ -134,8 +134,7 @@ STREAM_DESTROY(cuStreamDestroy_v2)
 /* A context made from a green one cannot be told from others later: from here on nothing is held. */
 CUresult ag_hook_cuCtxFromGreenCtx(CUcontext *pContext, CUgreenCtx hCtx)
 {
-    atomic_store(&ag_window_bypass, AG_BYPASS_stream);
-    ag_order_all(AG_FLUSH_context, AG_WAIT_SOME);
+    ag_order_stop(AG_BYPASS_stream);
     return ag_real.cuCtxFromGreenCtx(pContext, hCtx);
 }
 AG_HOOK_EXPORT(cuCtxFromGreenCtx, (CUcontext * pContext, CUgreenCtx hCtx))
@@ -204,10 +203,8 @@ static void swap(const char *name, void **function)
         *function = hook;
     /* interoperation with other APIs submits nothing by itself; any other unknown function may */
     if (!known && strncmp(name, "cuGL", 4) != 0 && strncmp(name, "cuEGL", 5) != 0 && strncmp(name, "cuVDPAU", 7) != 0 &&
-        strncmp(name, "cuGraphics", 10) != 0 && atomic_load(&ag_window_bypass) == 0) {
-        atomic_store(&ag_window_bypass, AG_BYPASS_blind);
+        strncmp(name, "cuGraphics", 10) != 0 && ag_order_stop(AG_BYPASS_blind))
         ag_log(AG_LOG_INFO, "%s is not in the hook table: nothing is held", name);
-    }
 }
 
 CUresult ag_hook_cuGetProcAddress(const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags)

@@ -14,6 +14,7 @@
 #include "shim/base/log.h"
 #include "shim/hook/hook.h"
 #include "shim/hook/limit.h"
+#include "shim/preload/locate.h"
 
 /* Called by dlopen.S. They return the function to go on with. */
 void *ag_preload_dlopen(const char **file, unsigned long *mode, const void *caller);
@@ -21,11 +22,8 @@ void *ag_preload_dlmopen(Lmid_t namespace);
 
 static void go_blind(const char *why)
 {
-    if (atomic_load(&ag_window_bypass) == 0) {
-        atomic_store(&ag_window_bypass, AG_BYPASS_blind);
-        ag_order_all(AG_FLUSH_other, AG_WAIT_SOME);
+    if (ag_order_stop(AG_BYPASS_blind))
         ag_log(AG_LOG_INFO, "%s: nothing is held", why);
-    }
 }
 
 static bool names_driver(const char *file)
@@ -76,22 +74,25 @@ void *ag_preload_dlopen(const char **file, unsigned long *mode, const void *call
         go_blind("a library was opened with RTLD_DEEPBIND");
     if (*file == NULL || ag_options.mode == AG_MODE_OFF || !names_driver(*file) || is_driver(caller))
         return (void *)next;
-    if ((*mode & RTLD_NOLOAD) != 0) {
-        void *loaded = next("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
-        if (loaded == NULL)
-            return (void *)next;
-        dlclose(loaded);
-    }
-    /* no facade, or no driver that this library can find: the program gets its own answer */
-    const char *path = facade();
-    void *handle = path != NULL ? next(path, RTLD_LAZY | RTLD_LOCAL) : NULL;
-    if (handle == NULL) {
+    /* where the program would get nothing it gets nothing, with its own message */
+    void *own = ag_locate_open(*file, *mode, caller);
+    if (own == NULL) {
         dlerror();
-        go_blind("the driver is not where this library looks for it");
         return (void *)next;
     }
-    *file = path;
-    *mode &= ~(unsigned long)RTLD_NOLOAD;
+    /* the facade needs the driver by its usual name, which must mean the one that the program would get */
+    void *usual = next("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    const char *path = facade();
+    if (usual == own && path != NULL && next(path, RTLD_LAZY | RTLD_LOCAL) != NULL) {
+        *file = path;
+        *mode &= ~(unsigned long)RTLD_NOLOAD;
+    } else {
+        dlerror();
+        go_blind(usual == own ? "the facade is not beside this library" : "there is another driver");
+    }
+    if (usual != NULL)
+        dlclose(usual);
+    dlclose(own);
     return (void *)next;
 }
 
@@ -99,7 +100,7 @@ void *ag_preload_dlmopen(Lmid_t namespace)
 {
     if (namespace != LM_ID_BASE)
         go_blind("dlmopen was called");
-    return dlsym(RTLD_NEXT, "dlmopen");
+    return ag_real_symbol(RTLD_NEXT, "dlmopen");
 }
 
 /* ---- the process's life ---- */
@@ -112,32 +113,47 @@ static void stand_aside(void)
     atomic_store(&ag_window_bypass, AG_BYPASS_ended);
 }
 
+/* What cannot be submitted now stays with the parent. */
 static void before_fork(void)
 {
     ag_order_all(AG_FLUSH_exit, AG_WAIT_SOME);
 }
 
+/* A child has no watchdog, and the driver does not serve it when its parent used it. When the parent never came so far,
+ * it is a process like any other. */
 static void in_child(void)
 {
-    /* the child has no watchdog and no driver */
-    atomic_store(&ag_window_bypass, AG_BYPASS_ended);
+    bool used = atomic_load(&ag_window_count) > 0;
     ag_window_after_fork();
     ag_limit_in_child();
-    written = true;
+    if (used) {
+        atomic_store(&ag_window_bypass, AG_BYPASS_ended);
+        written = true;
+    } else {
+        ag_stats_restart();
+        written = strstr(ag_options.stats, "%p") == NULL;
+    }
+}
+
+static enum ag_stat reason_not_to_hold(void)
+{
+    const char *blocking = getenv("CUDA_LAUNCH_BLOCKING");
+    if (ag_options.mode == AG_MODE_OFF || ag_options.mode == AG_MODE_OBSERVE)
+        return AG_BYPASS_mode;
+    if (!ag_options.force && ((blocking != NULL && strcmp(blocking, "0") != 0 && blocking[0] != '\0') ||
+                              getenv("CUDA_INJECTION64_PATH") != NULL))
+        return AG_BYPASS_tool;
+    return 0;
 }
 
 __attribute__((constructor)) static void begin(void)
 {
+    int early = AG_BYPASS_early;
     ag_options_load();
     ag_stats_start();
-    const char *blocking = getenv("CUDA_LAUNCH_BLOCKING");
-    if (ag_options.mode == AG_MODE_OFF || ag_options.mode == AG_MODE_OBSERVE)
-        atomic_store(&ag_window_bypass, AG_BYPASS_mode);
-    else if (!ag_options.force && ((blocking != NULL && strcmp(blocking, "0") != 0 && blocking[0] != '\0') ||
-                                   getenv("CUDA_INJECTION64_PATH") != NULL))
-        atomic_store(&ag_window_bypass, AG_BYPASS_tool);
     pthread_atfork(before_fork, NULL, in_child);
     atexit(stand_aside);
+    atomic_compare_exchange_strong(&ag_window_bypass, &early, (int)reason_not_to_hold());
 }
 
 __attribute__((destructor)) static void end(void)

@@ -9,6 +9,17 @@ void ag_order_all(enum ag_stat reason, enum ag_patience patience)
         ag_window_flush(ag_windows[i], reason, patience);
 }
 
+bool ag_order_stop(enum ag_stat why)
+{
+    int now = atomic_load(&ag_window_bypass);
+    while (now == 0 || now == AG_BYPASS_early)
+        if (atomic_compare_exchange_weak(&ag_window_bypass, &now, (int)why)) {
+            ag_order_all(AG_FLUSH_other, AG_WAIT_SOME);
+            return true;
+        }
+    return false;
+}
+
 static void order_legacy(bool legacy, bool blocking)
 {
     if (atomic_load_explicit(&ag_window_open, memory_order_relaxed) == 0 || (!legacy && !blocking))

@@ -15,6 +15,10 @@ void ag_order_stream(CUstream stream, bool ptsz, enum ag_stat reason);
 /* Every window. */
 void ag_order_all(enum ag_stat reason, enum ag_patience patience);
 
+/* From now on nothing is held in this process, what is held is submitted. The first reason given is the one that
+ * counts: true when it is this one. */
+bool ag_order_stop(enum ag_stat why);
+
 /* The window of a stream, locked (as ag_window_enter), with the other side of the legacy stream submitted: ready to
  * take an op. NULL: the stream cannot be held. */
 struct ag_window *ag_order_enter(CUstream stream, bool ptsz);

@@ -11,7 +11,7 @@
 atomic_uint ag_window_open;
 atomic_int ag_window_captures;
 atomic_int ag_window_deferred;
-atomic_int ag_window_bypass;
+atomic_int ag_window_bypass = AG_BYPASS_early;
 
 _Atomic size_t ag_window_graph_bytes;
 

@@ -70,7 +70,8 @@ extern atomic_int ag_window_captures;
 /* An asynchronous error of a held op that the program has not been told yet; 0 when none. */
 extern atomic_int ag_window_deferred;
 
-/* Why nothing may be held in this process (an AG_BYPASS_ value), or 0. */
+/* Why nothing may be held in this process (an AG_BYPASS_ value), or 0. It is AG_BYPASS_early until the library has
+ * begun: a library that was loaded with the program may launch in its constructor, before ours ran. */
 extern atomic_int ag_window_bypass;
 
 /* The window of a stream in the calling thread's current context, made at first sight. ptsz: stream 0 is the thread's

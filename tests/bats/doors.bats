@@ -1,0 +1,339 @@
+#!/usr/bin/env bats
+# Every door to the driver, and every way in which a process may fork and end: the same output and status without and
+# with the shim, and the statistics say that the launches were caught, or that the shim stepped aside on purpose.
+#
+# doors_aarch64.bats is this file under another name: the same for aarch64 programs under an emulator.
+
+# shellcheck disable=SC2154  # names from helpers.bash
+load helpers
+
+setup_file() {
+  export DOORS_BUILD=${AUTOGRAPH_BUILD:-$(cd "$BATS_TEST_DIRNAME/../.." && pwd)/build} DOORS_EMULATOR=''
+  case $BATS_TEST_FILENAME in *aarch64*) ;; *) return 0 ;; esac
+  [ "$(uname -m)" != aarch64 ] || skip 'this is an aarch64 machine'
+  [ -z "${TEST_SAN:-}" ] || skip 'not with a sanitizer'
+  command -v aarch64-linux-gnu-gcc >/dev/null || skip 'needs gcc-aarch64-linux-gnu and libc6-dev-arm64-cross'
+  command -v qemu-aarch64 >/dev/null || skip 'needs qemu-user'
+  DOORS_BUILD=$DOORS_BUILD/aarch64
+  DOORS_EMULATOR="qemu-aarch64 -L /usr/aarch64-linux-gnu"
+  env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS make -C "$BATS_TEST_DIRNAME/../.." -s CC=aarch64-linux-gnu-gcc B="$DOORS_BUILD" SAN= doors
+}
+
+setup() {
+  need_unsanitized
+  # AUTOGRAPH_HOLD_US: where replays are counted, a busy machine must not look like a program that pauses
+  export KERNELS=$DOORS_BUILD/samples/kernels.ptx AUTOGRAPH_HOLD_US=20000
+  export AUTOGRAPH_STATS=$BATS_TEST_TMPDIR/stats.%p.json
+  doors=$DOORS_BUILD/doors
+  shim=$DOORS_BUILD/libautograph.so
+  search=$DOORS_BUILD/sim
+  preload=$shim
+  others=''
+  [ -x "$doors/door" ] || skip 'the programs are not built'
+}
+
+not_emulated() {
+  [ -z "$DOORS_EMULATOR" ] || skip "not under an emulator: $1"
+}
+
+# enter SCHEDULE PRELOAD PROGRAM…: one run. The loader's variables must not reach the emulator itself.
+enter() {
+  local schedule=$1 preloaded=$2
+  shift 2
+  export AUTOGRAPH_SIM=schedule=$schedule,seed=3${SIM_OPTIONS:+,$SIM_OPTIONS}
+  if [ -n "$DOORS_EMULATOR" ]; then
+    # shellcheck disable=SC2086
+    timeout -k 5 120 $DOORS_EMULATOR -E LD_LIBRARY_PATH="$search" ${preloaded:+-E LD_PRELOAD="$preloaded"} "$@" 2>&1
+  else
+    timeout -k 5 60 env LD_LIBRARY_PATH="$search" ${preloaded:+LD_PRELOAD="$preloaded"} "$@" 2>&1
+  fi
+}
+
+# same PROGRAM…: under each schedule the same output and status, first without and then with the shim ($preload; $others is
+# preloaded in both). Leaves the statistics of the last schedule.
+same() {
+  local schedule plain shimmed status plain_status
+  for schedule in "${schedules[@]}"; do
+    rm -f "$BATS_TEST_TMPDIR"/stats.*
+    plain_status=0 status=0
+    plain=$(enter "$schedule" "$others" "$@") || plain_status=$?
+    shimmed=$(enter "$schedule" "$preload" "$@") || status=$?
+    printf '%s\nplain, %s:\n%s\nshim, %s:\n%s\n' "$schedule" "$plain_status" "$plain" "$status" "$shimmed"
+    [ "$plain" = "$shimmed" ]
+    [ "$plain_status" = "$status" ]
+    [ "$status" != 124 ]
+    last_output=$shimmed last_status=$status
+  done
+}
+
+# total KEY: a number, summed over all processes that left statistics; -1 when none did.
+total() {
+  python3 - "$1" "$BATS_TEST_TMPDIR"/stats.*.json <<'PYTHON'
+import json, os, sys
+def number(path):
+    value = json.load(open(path))
+    for key in sys.argv[1].split("."):
+        value = value.get(key, 0)
+    return value
+paths = [path for path in sys.argv[2:] if os.path.exists(path)]
+print(sum(map(number, paths)) if paths else -1)
+PYTHON
+}
+
+# caught [COUNT]: what the program printed as its operations was counted, and most of it replayed.
+caught() {
+  local issued launches replayed
+  issued=${1:-$(grep -oE '[0-9]+ operations' <<<"$last_output" | awk '{ n += $1 } END { print n + 0 }')}
+  launches=$(total launches) replayed=$(total replayed)
+  echo "$issued issued, $launches launches, $replayed replayed, failures $(total failures)"
+  holds "$launches == $issued and 2 * $replayed > $launches"
+  [ "$(total failures)" = 0 ]
+}
+
+# aside BYPASS COUNT: so many launches were seen, and passed on for this reason.
+aside() {
+  echo "launches $(total launches), $1 $(total "bypass.$1")"
+  [ "$(total replayed)" = 0 ]
+  [ "$(total launches)" = "$2" ]
+  [ "$(total "bypass.$1")" = "$2" ]
+}
+
+@test "linked with the driver" {
+  same "$doors/linked"
+  caught 300
+}
+
+@test "dlopen and dlsym" {
+  same "$doors/door" dlopen
+  caught 300
+}
+
+@test "dlopen by absolute path, in and out of the folders that are searched" {
+  same "$doors/door" path "$DOORS_BUILD/sim/libcuda.so.1"
+  caught 300
+  search=/nonexistent
+  same "$doors/door" path "$DOORS_BUILD/sim/libcuda.so.1"
+  caught 300
+}
+
+@test "RTLD_NOLOAD: nothing before, the same handle after" {
+  same "$doors/door" noload
+  caught 300
+}
+
+@test "RTLD_GLOBAL and the program's own scope" {
+  same "$doors/door" global
+  caught 300
+}
+
+@test "RTLD_DEEPBIND: steps aside" {
+  same "$doors/door" deepbind
+  aside blind 300
+}
+
+@test "a library with the driver linked in, opened with RTLD_DEEPBIND: steps aside from then on" {
+  same "$doors/door" deeplibrary "$doors/libearly.so"
+  [ "$(total bypass.blind)" = 300 ]
+  holds "$(total replayed) > 150"
+}
+
+@test "dlmopen: a namespace of its own is not seen, and the shim steps aside" {
+  same "$doors/door" dlmopen
+  aside blind 300
+}
+
+@test "dlmopen into the usual namespace" {
+  same "$doors/door" base
+  [[ $last_output == *'300 operations'* ]]
+}
+
+@test "a driver that only the program's RUNPATH leads to" {
+  search=/nonexistent
+  same "$doors/door_runpath" dlopen
+  caught 300
+}
+
+@test "a second driver under another path is the program's own, and the shim steps aside" {
+  mkdir "$BATS_TEST_TMPDIR/second"
+  cp "$DOORS_BUILD/sim/libcuda.so.1" "$BATS_TEST_TMPDIR/second/"
+  same "$doors/door" another "$BATS_TEST_TMPDIR/second/libcuda.so.1"
+  [[ $last_output == *'its look-up function: its own'* ]]
+  [ "$(total bypass.blind)" = 300 ]
+}
+
+@test "names that lead nowhere give the loader's own answer, and the driver is still caught afterwards" {
+  same "$doors/door" missing libcuda.so,/nonexistent/libcuda.so.1,./libcuda.so,/nonexistent/libcuda.so
+  [ "$(grep -c 'cannot open shared object file' <<<"$last_output")" = 4 ]
+  caught 300
+}
+
+@test "dlclose as often as dlopen, in the middle of the work" {
+  same "$doors/door" close
+  caught 300
+}
+
+@test "cuGetProcAddress, both versions: codes, statuses, versions, flags; and work through each" {
+  same "$doors/door" lookup
+  [[ $last_output == *'is cuLaunchKernel_ptsz'* && $last_output != *'is not'* ]]
+  # the per-thread meaning of stream 0 does not matter to a stream with a handle
+  caught 900
+}
+
+@test "two copies of a runtime library, each with pointers of its own" {
+  same "$doors/door" copies "$doors/libruntime_a.so:$doors/libruntime_b.so"
+  caught 600
+}
+
+@test "the constructor of a library that the program is linked with" {
+  # whether it runs before the shim's own is the loader's choice
+  same "$doors/early"
+  [ "$(total launches)" = 100 ]
+}
+
+@test "a constructor that runs before the shim's own: passed on, whatever the mode" {
+  others=$doors/libearly.so preload=$shim:$doors/libearly.so
+  same "$doors/early"
+  aside early 100
+  export AUTOGRAPH_MODE=off
+  same "$doors/early"
+  [ "$(total replayed)" = 0 ]
+}
+
+@test "a destructor that launches" {
+  export WORK_LATE=1
+  same "$doors/early"
+  SIM_OPTIONS=deinit=0 same "$doors/early"
+  [[ $last_output == *'destructor: 100 operations'* ]]
+}
+
+@test "another preloaded library with a dlsym of its own, before and behind the shim" {
+  local other=$doors/interpose_dlsym.so
+  others=$other
+  for preload in "$other:$shim" "$shim:$other"; do
+    same "$doors/door" dlopen
+    [[ $last_output == *'launches through dlsym: 270'* ]]
+    caught 300
+    same "$doors/linked"
+    caught 300
+  done
+}
+
+@test "another preloaded library with a dlopen of its own, before and behind the shim" {
+  local other=$doors/interpose_dlopen.so
+  others=$other
+  for preload in "$other:$shim" "$shim:$other"; do
+    same "$doors/door" dlopen
+    [[ $last_output == *'dlopen of the driver: seen'* ]]
+    caught 300
+  done
+}
+
+@test "another allocator preloaded, before and behind the shim" {
+  not_emulated 'the allocator is not there for that machine'
+  local library
+  library=$(find /usr/lib /usr/local/lib -name 'libjemalloc.so.2' -o -name 'libtcmalloc*.so.4' -o -name 'libmimalloc.so.*' 2>/dev/null | head -n 1)
+  [ -n "$library" ] || skip 'no other allocator: install libjemalloc2'
+  others=$library
+  for preload in "$library:$shim" "$shim:$library"; do
+    same "$doors/door" copies "$doors/libruntime_a.so:$doors/libruntime_b.so"
+    caught 600
+    same "$doors/process" fork_launch
+  done
+}
+
+@test "a program with more rights than its caller: the shim is not loaded" {
+  not_emulated 'set-group-ID has no effect'
+  [ "$(id -u)" = 0 ] || skip 'needs root to make a set-group-ID program'
+  cp "$doors/door" "$BATS_TEST_TMPDIR/secure"
+  chgrp nogroup "$BATS_TEST_TMPDIR/secure" && chmod g+s "$BATS_TEST_TMPDIR/secure"
+  "$BATS_TEST_TMPDIR/secure" secure /nonexistent | grep -q 'secure: 1' || skip 'set-group-ID has no effect here'
+  same "$BATS_TEST_TMPDIR/secure" secure "$DOORS_BUILD/sim/libcuda.so.1"
+  [[ $last_output == *'300 operations'* ]]
+  [ "$(total launches)" = -1 ]
+}
+
+@test "a static program: the shim is not loaded" {
+  not_emulated 'its compiler is another'
+  printf '#include <stdio.h>\nint main(void) { puts("static"); return 4; }\n' |
+    ${CC:-cc} -static -x c - -o "$BATS_TEST_TMPDIR/static" 2>/dev/null || skip 'no static libc'
+  run -4 env LD_PRELOAD="$shim" "$BATS_TEST_TMPDIR/static"
+  [ "$output" = static ]
+  [ "$(total launches)" = -1 ]
+}
+
+@test "fork: the child sees what it would see, the parent goes on" {
+  same "$doors/process" fork_launch
+  caught 210
+}
+
+@test "fork while other threads launch, synchronise and set attributes" {
+  same "$doors/process" fork_busy
+  holds "$(total replayed) > 0"
+}
+
+@test "fork before the driver is used: each child is a process like any other" {
+  same "$doors/process" fork_first
+  caught 400
+}
+
+@test "fork and exec, vfork and exec" {
+  not_emulated 'the emulator is not there after exec'
+  same "$doors/process" fork_exec
+  caught 720
+}
+
+@test "_exit with work held: the driver had it before" {
+  unset AUTOGRAPH_HOLD_US
+  same "$doors/process" leave_at_once
+  [ "$last_status" = 5 ]
+}
+
+@test "exit with work held: the driver has been given all of it" {
+  local schedule given
+  for schedule in "${schedules[@]}"; do
+    for preload in '' "$shim"; do
+      rm -f "$BATS_TEST_TMPDIR/report"
+      SIM_OPTIONS=report=$BATS_TEST_TMPDIR/report run -6 enter "$schedule" "$preload" "$doors/process" leave_with_work
+      given=$(python3 -c '
+import json, sys
+r = json.load(open(sys.argv[1]))
+print(r["launches"] + r["memsets"] + r["graph_nodes"])' "$BATS_TEST_TMPDIR/report")
+      echo "$schedule ${preload##*/}: $output; $given given"
+      # one memset is the program's set-up
+      [ "$given" = 111 ]
+    done
+  done
+  holds "$(total replayed) > 0"
+}
+
+@test "launches from exit handlers and destructors, before and after the driver is shut down" {
+  same "$doors/process" work_at_exit
+  SIM_OPTIONS=deinit=0 same "$doors/process" work_at_exit
+  [[ $last_output == *'destructor: 0'* ]]
+}
+
+@test "exit from a signal handler that interrupts the shim at each of its allocations" {
+  local at
+  for at in 1 2 3 5 8 11 14 17 20 23 26 30 40; do
+    export SIGNAL_AT=$at
+    run -3 enter eager "$shim" "$doors/process" exit_in_handler
+    [ -z "$output" ]
+  done
+}
+
+@test "exit from a signal handler while other threads launch" {
+  same "$doors/process" exit_in_handler_busy
+  [ "$last_status" = 3 ]
+}
+
+@test "a thread ends with work held" {
+  unset AUTOGRAPH_HOLD_US
+  same "$doors/process" thread_ends
+  holds "$(total launches) > 300"
+}
+
+@test "pthread_cancel of a thread that launches" {
+  # a full queue would make the simulator wait, which a thread may be cancelled in
+  SIM_OPTIONS=queue=1000000 same "$doors/process" cancel
+  holds "$(total replayed) > 0"
+}

@@ -1,0 +1,48 @@
+# Programs that reach the driver in every way there is, and programs that begin and end in every way (tests/bats/doors.bats).
+# With a cross compiler for aarch64 at hand, the same for that machine, in a build folder of its own inside this one.
+DOORS := $(B)/doors
+DOOR_PROGRAMS := $(addprefix $(DOORS)/,linked door door_runpath process early libruntime_a.so libruntime_b.so \
+  libearly.so interpose_dlsym.so interpose_dlopen.so)
+ALL += $(DOOR_PROGRAMS)
+
+$(DOORS)/linked $(DOORS)/process: $(DOORS)/%: $(B)/tests/doors/%.o $(B)/tests/doors/work.o $(B)/sim/libcuda.so.1
+	$(call say,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL)
+
+$(DOORS)/door: $(B)/tests/doors/door.o $(B)/tests/doors/work.o
+	$(call say,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) -ldl
+
+# The driver's folder is known to this program alone.
+$(DOORS)/door_runpath: $(B)/tests/doors/door.o $(B)/tests/doors/work.o
+	$(call say,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) -ldl -Wl,--enable-new-dtags,-rpath,'$$ORIGIN/../sim'
+
+$(DOORS)/libruntime_%.so: $(B)/tests/doors/runtime.o $(B)/tests/doors/work.o
+	$(call say,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -shared -o $@ $^ $(LDFLAGS_ALL) -ldl
+
+$(DOORS)/interpose_%.so: $(B)/tests/doors/interpose_%.o
+	$(call say,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -shared -o $@ $^ $(LDFLAGS_ALL) -ldl
+
+$(DOORS)/libearly.so: $(B)/tests/doors/early.o $(B)/tests/doors/work.o $(B)/sim/libcuda.so.1
+	$(call say,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -shared -o $@ $^ $(LDFLAGS_ALL) -Wl,-soname,libearly.so
+
+# A program that is linked with a library whose constructor launches.
+$(DOORS)/early: $(DOORS)/libearly.so $(B)/sim/libcuda.so.1
+	$(call say,LD,$@)
+	$(Q)echo 'int early_result(void); int main(void) { return early_result(); }' | \
+	  $(CC) -o $@ -x c - -x none $^ $(LDFLAGS_ALL) -Wl,-rpath,'$$ORIGIN'
+
+# What the aarch64 machine needs: the shim, the simulated driver, the kernels and these programs.
+DOORS_ALL := $(DOOR_PROGRAMS) $(B)/libautograph.so $(B)/libautograph_cuda.so $(B)/sim/libcuda.so.1 $(SAMPLE_KERNELS)
+.PHONY: doors
+doors: $(DOORS_ALL)

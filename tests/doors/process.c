@@ -1,0 +1,477 @@
+/* Programs that fork, end and stop in unusual ways while work is held. Usage: process WAY. What is printed does not
+ * depend on timing, but for lines that say that something did not happen in time. */
+#define _GNU_SOURCE
+#include "tests/doors/work.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static const struct work_driver driver = {
+#define WORK_LINKED(symbol, api, params) .symbol = symbol,
+        WORK_FUNCTIONS(WORK_LINKED)
+#undef WORK_LINKED
+};
+
+#define TRY(call)                                                                                                      \
+    do {                                                                                                               \
+        CUresult code_ = (call);                                                                                       \
+        if (code_ != CUDA_SUCCESS) {                                                                                   \
+            printf("%s: code %d\n", #call, (int)code_);                                                                \
+            return 1;                                                                                                  \
+        }                                                                                                              \
+    } while (0)
+
+static void pause_ms(unsigned ms)
+{
+    nanosleep(&(struct timespec){ms / 1000, (long)(ms % 1000) * 1000000}, NULL);
+}
+
+/* A loop that is known to the shim, so that what follows is held. */
+static int warm(struct work *work)
+{
+    for (unsigned i = 0; i < 10; i++) {
+        if (work_round(work, i) != 0)
+            return 1;
+        TRY(driver.cuStreamSynchronize(work->stream));
+    }
+    return 0;
+}
+
+static int begin(struct work *work)
+{
+    return work_open(work, &driver) != 0 || warm(work) != 0;
+}
+
+/* 0 when the child left with status 0. A child that hangs is killed by its own alarm. */
+static int joined(pid_t child, const char *what)
+{
+    int status = 0;
+    if (child < 0 || waitpid(child, &status, 0) != child)
+        return 1;
+    if (status != 0)
+        printf("%s: child ended with %#x\n", what, (unsigned)status);
+    return status != 0;
+}
+
+static int exec_self(const char *way)
+{
+    execl("/proc/self/exe", "process", way, (char *)NULL);
+    return 127;
+}
+
+/* ---- fork ---- */
+
+static void print_codes(struct work *work)
+{
+    unsigned value = 1, count = WORK_WORDS;
+    void *arguments[] = {&work->data, &value, &count};
+    CUdeviceptr other = 0;
+    CUfunction function;
+    CUstream stream;
+    CUcontext context;
+    int number;
+    printf("launch %d\n", (int)driver.cuLaunchKernel(work->step, 1, 1, 1, 64, 1, 1, 0, work->stream, arguments, NULL));
+    printf("memset %d\n", (int)driver.cuMemsetD32Async(work->data, 1, 3, work->stream));
+    printf("synchronise %d\n", (int)driver.cuStreamSynchronize(work->stream));
+    printf("query %d\n", (int)cuStreamQuery(work->stream));
+    printf("set %d\n", (int)cuFuncSetAttribute(work->step, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 4096));
+    printf("get %d\n", (int)cuFuncGetAttribute(&number, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, work->step));
+    printf("function %d\n", (int)driver.cuModuleGetFunction(&function, work->module, "mix"));
+    printf("allocate %d\n", (int)driver.cuMemAlloc_v2(&other, 1000));
+    printf("stream %d\n", (int)driver.cuStreamCreate(&stream, 0));
+    printf("destroy %d\n", (int)driver.cuStreamDestroy_v2(work->stream));
+    printf("unload %d\n", (int)driver.cuModuleUnload(work->module));
+    printf("context %d\n", (int)cuCtxDestroy(NULL));
+    printf("current %d\n", (int)cuCtxGetCurrent(&context));
+    printf("reset %d\n", (int)cuDevicePrimaryCtxReset(0));
+    printf("init %d\n", (int)cuInit(0));
+}
+
+static int fork_launch(void)
+{
+    struct work work;
+    if (begin(&work) != 0 || work_round(&work, 10) != 0)
+        return 1;
+    pid_t child = fork();
+    if (child == 0) {
+        alarm(20);
+        print_codes(&work);
+        exit(0);
+    }
+    return joined(child, "fork") != 0 || warm(&work) != 0 || work_print(&work, "parent") != 0 || work_close(&work) != 0;
+}
+
+/* Threads are at work in the middle of everything when the process forks. */
+static atomic_bool stop;
+
+static void *launch_until_stopped(void *argument)
+{
+    struct work work;
+    CUcontext context;
+    (void)argument;
+    if (cuDevicePrimaryCtxRetain(&context, 0) != CUDA_SUCCESS || work_open(&work, &driver) != 0)
+        return (void *)1;
+    for (unsigned i = 0; !atomic_load(&stop); i++) {
+        if (work_round(&work, i) != 0)
+            return (void *)1;
+        cuFuncSetAttribute(work.step, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)(i % 4 + 1) * 1024);
+        if (i % 8 == 7 && driver.cuStreamSynchronize(work.stream) != CUDA_SUCCESS)
+            return (void *)1;
+    }
+    return (void *)(uintptr_t)(driver.cuStreamSynchronize(work.stream) != CUDA_SUCCESS);
+}
+
+#define LAUNCHERS 3
+
+static int fork_busy(void)
+{
+    pthread_t threads[LAUNCHERS];
+    struct work work;
+    int bad = begin(&work);
+    for (unsigned i = 0; i < LAUNCHERS; i++)
+        pthread_create(&threads[i], NULL, launch_until_stopped, NULL);
+    for (unsigned i = 0; i < 40 && bad == 0; i++) {
+        bad = work_round(&work, i);
+        pid_t child = fork();
+        if (child == 0) {
+            alarm(20);
+            if (freopen("/dev/null", "w", stdout) == NULL)
+                _exit(1);
+            print_codes(&work);
+            exit(0);
+        }
+        bad = bad || joined(child, "busy fork");
+    }
+    atomic_store(&stop, true);
+    for (unsigned i = 0; i < LAUNCHERS; i++) {
+        void *result;
+        pthread_join(threads[i], &result);
+        bad = bad || result != NULL;
+    }
+    return bad || work_print(&work, "parent of busy forks") != 0 || work_close(&work) != 0;
+}
+
+static int fork_exec(void)
+{
+    struct work work;
+    if (begin(&work) != 0 || work_round(&work, 10) != 0)
+        return 1;
+    pid_t child = fork();
+    if (child == 0)
+        _exit(exec_self("plain"));
+    int bad = joined(child, "fork and exec");
+    child = vfork();
+    if (child == 0)
+        _exit(exec_self("plain"));
+    bad = bad || joined(child, "vfork and exec");
+    return bad || work_round(&work, 11) != 0 || work_print(&work, "parent") != 0 || work_close(&work) != 0;
+}
+
+/* The parent never touches the driver, so its children may. */
+static int fork_first(void)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        pid_t child = fork();
+        if (child == 0) {
+            alarm(30);
+            exit(work_run(&driver, "child", 20));
+        }
+        if (joined(child, "fork first") != 0)
+            return 1;
+    }
+    return 0;
+}
+
+/* ---- work that is held while nothing more is called ---- */
+
+struct flag {
+    CUfunction set;
+    CUdeviceptr device;
+    unsigned *host;
+};
+
+static int make_flag(struct work *work, struct flag *flag)
+{
+    TRY(driver.cuModuleGetFunction(&flag->set, work->module, "set_flag"));
+    TRY(cuMemHostAlloc((void **)&flag->host, sizeof *flag->host, CU_MEMHOSTALLOC_DEVICEMAP));
+    TRY(cuMemHostGetDevicePointer(&flag->device, flag->host, 0));
+    *flag->host = 0;
+    return 0;
+}
+
+static int raise_flag(struct work *work, struct flag *flag, unsigned value)
+{
+    void *arguments[] = {&flag->device, &value};
+    TRY(driver.cuLaunchKernel(flag->set, 1, 1, 1, 1, 1, 1, 0, work->stream, arguments, NULL));
+    return 0;
+}
+
+/* Waits at most ten seconds, without any call into the driver. */
+static bool raised(const struct flag *flag, unsigned value)
+{
+    for (unsigned i = 0; i < 10000; i++) {
+        if (__atomic_load_n(flag->host, __ATOMIC_ACQUIRE) == value)
+            return true;
+        pause_ms(1);
+    }
+    printf("the flag is %u, not %u\n", __atomic_load_n(flag->host, __ATOMIC_ACQUIRE), value);
+    return false;
+}
+
+static int flag_known(struct work *work, struct flag *flag)
+{
+    if (begin(work) != 0 || make_flag(work, flag) != 0)
+        return 1;
+    for (unsigned i = 1; i < 4; i++)
+        if (raise_flag(work, flag, i) != 0)
+            return 1;
+    TRY(driver.cuStreamSynchronize(work->stream));
+    return 0;
+}
+
+/* Leaves without any handler, but not at once: the driver has had the work. */
+static int leave_at_once(void)
+{
+    struct work work;
+    struct flag flag;
+    if (flag_known(&work, &flag) != 0 || work_round(&work, 10) != 0 || raise_flag(&work, &flag, 77) != 0)
+        return 1;
+    if (!raised(&flag, 77))
+        return 1;
+    printf("raised\n");
+    fflush(stdout);
+    _exit(5);
+}
+
+/* Ends with work held: the simulator counts what it was given before it was shut down. */
+static int leave_with_work(void)
+{
+    struct work work;
+    if (begin(&work) != 0 || work_round(&work, 10) != 0)
+        return 1;
+    printf("%u operations\n", work.operations);
+    exit(6);
+}
+
+/* The thread that launched is gone. */
+static void *launch_and_end(void *argument)
+{
+    void **both = argument;
+    CUcontext context;
+    if (cuDevicePrimaryCtxRetain(&context, 0) != CUDA_SUCCESS || cuCtxSetCurrent(context) != CUDA_SUCCESS)
+        return (void *)1;
+    return (void *)(uintptr_t)(work_round(both[0], 10) != 0 || raise_flag(both[0], both[1], 78) != 0);
+}
+
+static int thread_ends(void)
+{
+    struct work work;
+    struct flag flag;
+    if (flag_known(&work, &flag) != 0)
+        return 1;
+    for (unsigned i = 0; i < 20; i++) {
+        void *both[] = {&work, &flag}, *result;
+        pthread_t thread;
+        *flag.host = 0;
+        pthread_create(&thread, NULL, launch_and_end, both);
+        pthread_join(thread, &result);
+        if (result != NULL || !raised(&flag, 78))
+            return 1;
+    }
+    return work_print(&work, "threads ended") != 0 || work_close(&work) != 0;
+}
+
+/* Cancelled between calls, at no particular one. */
+struct cancelled {
+    struct work work;
+    bool failed;
+};
+
+static void *launch_for_ever(void *argument)
+{
+    struct cancelled *c = argument;
+    CUcontext context;
+    c->failed = cuDevicePrimaryCtxRetain(&context, 0) != CUDA_SUCCESS || cuCtxSetCurrent(context) != CUDA_SUCCESS;
+    while (!c->failed) {
+        unsigned value = c->work.operations, count = WORK_WORDS;
+        void *arguments[] = {&c->work.data, &value, &count};
+        c->failed = driver.cuLaunchKernel(c->work.step, 1, 1, 1, 64, 1, 1, 0, c->work.stream, arguments, NULL) !=
+                    CUDA_SUCCESS;
+        c->work.operations++;
+        pthread_testcancel();
+    }
+    return NULL;
+}
+
+static int cancel(void)
+{
+    for (unsigned i = 0; i < 20; i++) {
+        struct cancelled c = {.failed = false};
+        unsigned words[WORK_WORDS], expected = 0;
+        pthread_t thread;
+        if (work_open(&c.work, &driver) != 0)
+            return 1;
+        pthread_create(&thread, NULL, launch_for_ever, &c);
+        pause_ms(1 + i % 5);
+        pthread_cancel(thread);
+        pthread_join(thread, NULL);
+        for (unsigned k = 0; k < c.work.operations; k++)
+            expected = expected * 3u + k;
+        TRY(driver.cuStreamSynchronize(c.work.stream));
+        TRY(driver.cuMemcpyDtoH_v2(words, c.work.data, sizeof words));
+        if (c.failed || words[0] != expected) {
+            printf("round %u: %x after %u operations, not %x\n", i, words[0], c.work.operations, expected);
+            return 1;
+        }
+        if (work_close(&c.work) != 0)
+            return 1;
+    }
+    printf("cancelled\n");
+    return 0;
+}
+
+/* ---- signals ---- */
+
+static void leave_now(int signal)
+{
+    (void)signal;
+    exit(3);
+}
+
+/* This program's own allocation functions, which libraries reach as well: at the SIGNAL_AT-th allocation of the shim
+ * the signal comes, so that its handler runs in the middle of a call. */
+static atomic_int allocations_left;
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+extern void *__libc_malloc(size_t size);
+extern void *__libc_calloc(size_t count, size_t size);
+extern void *__libc_realloc(void *memory, size_t size);
+
+static void allocating(const void *caller)
+{
+    Dl_info info;
+    if (atomic_load(&allocations_left) > 0 && dladdr(caller, &info) != 0 && info.dli_fname != NULL &&
+        strstr(info.dli_fname, "libautograph.so") != NULL && atomic_fetch_sub(&allocations_left, 1) == 1)
+        raise(SIGUSR1);
+}
+
+__attribute__((visibility("default"))) void *malloc(size_t size)
+{
+    allocating(__builtin_return_address(0));
+    return __libc_malloc(size);
+}
+
+__attribute__((visibility("default"))) void *calloc(size_t count, size_t size)
+{
+    allocating(__builtin_return_address(0));
+    return __libc_calloc(count, size);
+}
+
+__attribute__((visibility("default"))) void *realloc(void *memory, size_t size)
+{
+    allocating(__builtin_return_address(0));
+    return __libc_realloc(memory, size);
+}
+#endif
+
+static int exit_in_handler(void)
+{
+    struct work work;
+    signal(SIGUSR1, leave_now);
+    if (work_open(&work, &driver) != 0)
+        return 1;
+    alarm(20);
+    const char *when = getenv("SIGNAL_AT");
+    atomic_store(&allocations_left, when != NULL ? (int)strtol(when, NULL, 10) : 0);
+    if (warm(&work) != 0)
+        return 1;
+    raise(SIGUSR1);
+    return 1;
+}
+
+/* Other threads go on launching while one leaves from a handler. */
+static int exit_in_handler_busy(void)
+{
+    pthread_t threads[LAUNCHERS];
+    signal(SIGUSR1, leave_now);
+    alarm(20);
+    /* a thread that the driver refuses meanwhile says so */
+    if (cuInit(0) != CUDA_SUCCESS || freopen("/dev/null", "w", stdout) == NULL)
+        return 1;
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGUSR1);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    for (unsigned i = 0; i < LAUNCHERS; i++)
+        pthread_create(&threads[i], NULL, launch_until_stopped, NULL);
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+    pause_ms(30);
+    raise(SIGUSR1);
+    return 1;
+}
+
+/* ---- the end ---- */
+
+static struct work last;
+
+static void work_late(void)
+{
+    printf("handler of exit: %d\n", work_round(&last, 11) != 0 || work_print(&last, "late") != 0);
+}
+
+static int work_at_exit(void)
+{
+    atexit(work_late); /* before the driver's own handler, so it runs after that */
+    if (begin(&last) != 0)
+        return 1;
+    atexit(work_late);
+    return 0;
+}
+
+__attribute__((destructor)) static void work_in_destructor(void)
+{
+    if (last.operations > 0)
+        printf("destructor: %d\n", work_round(&last, 12) != 0 || work_print(&last, "later") != 0);
+}
+
+static int plain(void)
+{
+    return work_run(&driver, "plain", 30);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        int (*run)(void);
+    } ways[] = {
+            {"plain", plain},
+            {"fork_launch", fork_launch},
+            {"fork_busy", fork_busy},
+            {"fork_exec", fork_exec},
+            {"fork_first", fork_first},
+            {"leave_at_once", leave_at_once},
+            {"leave_with_work", leave_with_work},
+            {"thread_ends", thread_ends},
+            {"cancel", cancel},
+            {"exit_in_handler", exit_in_handler},
+            {"exit_in_handler_busy", exit_in_handler_busy},
+            {"work_at_exit", work_at_exit},
+    };
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    for (unsigned i = 0; argc > 1 && i < sizeof ways / sizeof ways[0]; i++)
+        if (strcmp(argv[1], ways[i].name) == 0)
+            return ways[i].run();
+    fprintf(stderr, "usage: process WAY\n");
+    return 2;
+}
