@@ -18,15 +18,16 @@ static struct place classify(CUdeviceptr pointer, size_t bytes, CUdevice device)
     CUpointer_attribute attributes[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE,      CU_POINTER_ATTRIBUTE_IS_MANAGED,
                                         CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,   CU_POINTER_ATTRIBUTE_CONTEXT,
                                         CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, CU_POINTER_ATTRIBUTE_RANGE_SIZE,
-                                        CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE};
+                                        CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE,   CU_POINTER_ATTRIBUTE_SYNC_MEMOPS};
     struct place place = {0, -1, NULL, NULL};
-    uint32_t type = 0, managed = 0;
+    uint32_t type = 0, managed = 0, synchronous = 0;
     CUdeviceptr start = 0;
     size_t size = 0;
-    void *values[] = {&type, &managed, &place.device, &place.owner, &start, &size, &place.pool};
+    void *values[] = {&type, &managed, &place.device, &place.owner, &start, &size, &place.pool, &synchronous};
     if (ag_real.cuPointerGetAttributes(sizeof attributes / sizeof attributes[0], attributes, values, pointer) !=
                 CUDA_SUCCESS ||
-        managed != 0 || start == 0 || pointer < start || pointer - start > size || bytes > size - (pointer - start))
+        managed != 0 || synchronous != 0 || start == 0 || pointer < start || pointer - start > size ||
+        bytes > size - (pointer - start))
         return (struct place){0, -1, NULL, NULL};
     if (type == CU_MEMORYTYPE_HOST)
         return (struct place){CU_MEMORYTYPE_HOST, -1, place.owner, NULL};
