@@ -254,8 +254,7 @@ struct sim_range {
     int device;
     struct sim_ctx *ctx;
     unsigned int flags;
-    bool registered;  /* by cuMemHostRegister */
-    bool sync_memops; /* memsets of it wait, also asynchronous ones */
+    bool registered; /* by cuMemHostRegister */
     uint64_t id;
     CUmemoryPool pool; /* of stream-ordered memory */
 };

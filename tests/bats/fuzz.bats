@@ -1,0 +1,40 @@
+#!/usr/bin/env bats
+# shellcheck disable=SC2154
+# Programs that the fuzzer once found different with the shim (tests/fuzz/regressions; the first line of each says which
+# rule it holds), and the fuzzer's own manners.
+
+load helpers
+
+fuzz() {
+  "$BATS_TEST_DIRNAME/../fuzz/run" --build "$build" "$@"
+}
+
+@test "regressions: every program is the same without and with the shim" {
+  need_shim
+  need_unsanitized
+  fuzz --replay "$BATS_TEST_DIRNAME"/../fuzz/regressions/*.txt
+}
+
+@test "a few random programs: the same, and replayed" {
+  need_shim
+  need_unsanitized
+  run -0 fuzz --programs 60 --seed 1
+  [[ $output == *" 0 differences"* ]]
+}
+
+@test "a program means the same after printing and reading" {
+  need_shim
+  export LD_LIBRARY_PATH=$build/sim
+  "$build/fuzz/fuzz-run" --print 7 >"$BATS_TEST_TMPDIR/program"
+  [ "$("$build/fuzz/fuzz-run" --settle "$BATS_TEST_TMPDIR/program")" = "$(cat "$BATS_TEST_TMPDIR/program")" ]
+  [ "$("$build/fuzz/fuzz-run" --replay "$BATS_TEST_TMPDIR/program")" = "$("$build/fuzz/fuzz-run" --log 7)" ]
+}
+
+@test "bad arguments: one line and status 2" {
+  need_shim
+  for arguments in '--seconds x' '--programs 0' '--seed -1' '--nonsense' '--seconds'; do
+    # shellcheck disable=SC2086
+    run -2 fuzz $arguments
+    [ "${#lines[@]}" = 1 ]
+  done
+}

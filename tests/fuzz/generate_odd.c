@@ -1,0 +1,273 @@
+/* What programs do now and then between their launches; see generate.h. */
+#include "tests/fuzz/generate.h"
+
+/* A few pieces of work on one stream. */
+static void some_work(struct fuzz_gen *g, int t, int stream, unsigned int most)
+{
+    for (unsigned int n = 1 + fuzz_random(g, most); n > 0; n--)
+        fuzz_emit(g, fuzz_random_work(g, t, stream));
+}
+
+static int free_event(const struct fuzz_gen *g, int t)
+{
+    for (int e = t; e < FUZZ_EVENTS; e += g->threads)
+        if (!g->model->events[e].use.live)
+            return e;
+    return -1;
+}
+
+static void observe(struct fuzz_gen *g, int t)
+{
+    int b = fuzz_pick_buffer(g, t, FUZZ_ANY_MEMORY), s = fuzz_pick_stream(g, t);
+    if (b < 0)
+        return;
+    if (fuzz_on_host(g->model->buffers[b].kind) && fuzz_chance(g, 70))
+        FUZZ_EMIT(g, t, host_read, b);
+    else if (fuzz_chance(g, 50))
+        FUZZ_EMIT(g, t, fetch, s, b, 1);
+    else
+        FUZZ_EMIT(g, t, fetch, fuzz_chance(g, 60) ? -1 : -3, b, 0);
+}
+
+static void host_side(struct fuzz_gen *g, int t)
+{
+    int b = fuzz_pick_buffer(g, t, FUZZ_ANY_MEMORY & ~3u);
+    int to = fuzz_pick_buffer(g, t, 3);
+    if (b < 0)
+        return;
+    if (fuzz_chance(g, 30))
+        FUZZ_EMIT(g, t, host, fuzz_pick_stream(g, t), b, (int)fuzz_random(g, 1000), fuzz_chance(g, 30));
+    FUZZ_EMIT(g, t, host_write, b, (int)fuzz_random(g, 1000));
+    FUZZ_EMIT(g, t, copy, fuzz_pick_stream(g, t), to, b, FUZZ_WORDS, fuzz_chance(g, 50));
+}
+
+static void events(struct fuzz_gen *g, int t)
+{
+    int e = fuzz_pick_event(g, t), s = fuzz_pick_stream(g, t), f = free_event(g, t);
+    switch (fuzz_random(g, 9)) {
+    case 0:
+        FUZZ_EMIT(g, t, event_query, e);
+        break;
+    case 1:
+        FUZZ_EMIT(g, t, event_poll, e);
+        break;
+    case 2:
+        FUZZ_EMIT(g, t, event_sync, e);
+        break;
+    case 3:
+        FUZZ_EMIT(g, t, event_del, e);
+        break;
+    case 4: /* recorded again while the first record is under way */
+        FUZZ_EMIT(g, t, record, e, s, 0);
+        some_work(g, t, s, 3);
+        FUZZ_EMIT(g, t, record, e, s, 1);
+        FUZZ_EMIT(g, t, wait, fuzz_pick_stream(g, t), e);
+        break;
+    case 5:
+        FUZZ_EMIT(g, t, record, e, s, 0);
+        some_work(g, t, s, 6);
+        FUZZ_EMIT(g, t, event_sync, e);
+        FUZZ_EMIT(g, t, elapsed, e, e);
+        break;
+    case 6:
+        FUZZ_EMIT(g, t, stream_query, s);
+        break;
+    case 7:
+        FUZZ_EMIT(g, t, stream_poll, s);
+        break;
+    default:
+        if (f >= 0)
+            FUZZ_EMIT(g, t, event_new, f, fuzz_chance(g, 50) ? 2 : 0);
+    }
+}
+
+static void memory(struct fuzz_gen *g, int t)
+{
+    int b = fuzz_pick_buffer(g, t, FUZZ_ANY_MEMORY);
+    int kind = (int)fuzz_random(g, FUZZ_MEMORIES);
+    if (b >= 0 && fuzz_chance(g, 60)) {
+        kind = fuzz_chance(g, 50) ? (int)g->model->buffers[b].kind : kind;
+        FUZZ_EMIT(g, t, buf_del, b, fuzz_pick_stream(g, t));
+    }
+    fuzz_new_buffer(g, t, kind);
+    some_work(g, t, fuzz_pick_stream(g, t), 3);
+}
+
+static void streams(struct fuzz_gen *g, int t)
+{
+    int s = fuzz_pick_stream(g, t);
+    if (s >= 0 && fuzz_chance(g, 60)) {
+        some_work(g, t, s, 4);
+        if (!FUZZ_EMIT(g, t, stream_del, s))
+            return;
+        FUZZ_EMIT(g, t, stream_new, s, (int)fuzz_random(g, 2), 0);
+        some_work(g, t, s, 4);
+        return;
+    }
+    for (s = t; s < FUZZ_STREAMS; s += g->threads)
+        if (!g->model->streams[s].use.live && FUZZ_EMIT(g, t, stream_new, s, (int)fuzz_random(g, 2), 0))
+            return;
+}
+
+static void gates(struct fuzz_gen *g, int t)
+{
+    int s = fuzz_pick_stream(g, t), gate = g->gates;
+    if (gate == FUZZ_GATES || !FUZZ_EMIT(g, t, gate, s, gate))
+        return;
+    g->gates++;
+    some_work(g, t, s, 20);
+    if (fuzz_chance(g, 40))
+        FUZZ_EMIT(g, t, stream_query, s);
+    if (fuzz_chance(g, 40))
+        some_work(g, t, fuzz_pick_stream(g, t), 10);
+    FUZZ_EMIT(g, t, open, gate);
+}
+
+static void flags(struct fuzz_gen *g, int t)
+{
+    int a = fuzz_pick_stream(g, t), b = fuzz_pick_stream(g, t);
+    if (g->flags == FUZZ_FLAGS || fuzz_model_ctx(g->model, t) != 0)
+        return;
+    some_work(g, t, a, 4);
+    if (FUZZ_EMIT(g, t, flag_write, a, g->flags))
+        FUZZ_EMIT(g, t, flag_wait, b, g->flags++);
+    some_work(g, t, b, 4);
+}
+
+static void graphs(struct fuzz_gen *g, int t)
+{
+    int s = fuzz_pick_stream(g, t), graph = (int)fuzz_random(g, FUZZ_GRAPHS), exec = (int)fuzz_random(g, FUZZ_EXECS);
+    if (g->model->execs[exec].use.live) {
+        FUZZ_EMIT(g, t, graph_launch, exec, s);
+        some_work(g, t, s, 3);
+        if (fuzz_chance(g, 20))
+            FUZZ_EMIT(g, t, exec_del, exec);
+        return;
+    }
+    if (g->model->graphs[graph].use.live)
+        FUZZ_EMIT(g, t, graph_del, graph);
+    if (s < 0 || !FUZZ_EMIT(g, t, capture_begin, s, (int)fuzz_random(g, 3)))
+        return;
+    some_work(g, t, s, 10);
+    int other = fuzz_pick_stream(g, t);
+    if (other >= 0 && other != s)
+        some_work(g, t, other, 2);
+    if (fuzz_chance(g, 30))
+        FUZZ_EMIT(g, t, host, s, fuzz_pick_buffer(g, t, 1u << FUZZ_PINNED), (int)fuzz_random(g, 1000), 0);
+    FUZZ_EMIT(g, t, capture_end, s, graph);
+    FUZZ_EMIT(g, t, instantiate, graph, exec);
+    for (unsigned int n = 1 + fuzz_random(g, 4); n > 0; n--) {
+        FUZZ_EMIT(g, t, graph_launch, exec, fuzz_pick_stream(g, t));
+        some_work(g, t, fuzz_pick_stream(g, t), 3);
+    }
+}
+
+static void code(struct fuzz_gen *g, int t)
+{
+    int slot = 2 + (int)fuzz_random(g, FUZZ_CODES - 2), s = fuzz_pick_stream(g, t);
+    if (g->model->codes[slot].use.live && fuzz_chance(g, 50)) {
+        FUZZ_EMIT(g, t, code_unload, slot);
+        return;
+    }
+    FUZZ_EMIT(g, t, code_load, slot, (int)fuzz_random(g, 2));
+    for (unsigned int n = 4 + fuzz_random(g, 30); n > 0; n--) {
+        struct fuzz_op op = fuzz_random_launch(g, t, s);
+        op.a[1] = op.a[2] == FUZZ_SCALED ? 0 : slot;
+        fuzz_emit(g, op);
+    }
+    if (fuzz_chance(g, 60))
+        FUZZ_EMIT(g, t, code_unload, slot);
+}
+
+static void attributes(struct fuzz_gen *g, int t)
+{
+    int k = fuzz_chance(g, 70) ? 0 : fuzz_chance(g, 50) ? 1 : 2, s = fuzz_pick_stream(g, t);
+    for (unsigned int n = 1 + fuzz_random(g, 8); n > 0; n--) {
+        static const int limits[] = {0, 1024, 16384, 49152, 65536, 98304, 232448, 300000, -1};
+        int which = fuzz_chance(g, 85) ? 0 : 1;
+        int value = which ? (int)fuzz_random(g, 110) : limits[fuzz_random(g, 9)];
+        FUZZ_EMIT(g, t, func_attr, k, which, value);
+        if (fuzz_chance(g, 40))
+            FUZZ_EMIT(g, t, func_get, k, which);
+        struct fuzz_op op = fuzz_random_launch(g, t, s);
+        op.a[1] = k;
+        op.a[2] = FUZZ_THROUGH_SHARED;
+        op.a[8] = fuzz_chance(g, 40) ? 1024 * (1 + (int)fuzz_random(g, 100)) : 4 * op.a[7];
+        fuzz_emit(g, op);
+    }
+}
+
+static void contexts(struct fuzz_gen *g, int t)
+{
+    int c = 1 + (int)fuzz_random(g, FUZZ_CTXS - 1), s = -1, e = free_event(g, t);
+    if (!g->model->ctxs[c].use.live && !FUZZ_EMIT(g, t, ctx_new, c))
+        return;
+    if (!FUZZ_EMIT(g, t, ctx_push, c))
+        return;
+    for (int i = t; i < FUZZ_STREAMS && s < 0; i += g->threads)
+        if (!g->model->streams[i].use.live && FUZZ_EMIT(g, t, stream_new, i, (int)fuzz_random(g, 2), 0))
+            s = i;
+    if (e >= 0)
+        FUZZ_EMIT(g, t, event_new, e, 2);
+    fuzz_new_buffer(g, t, FUZZ_DEVICE);
+    fuzz_new_buffer(g, t, fuzz_chance(g, 50) ? FUZZ_DEVICE : FUZZ_PINNED);
+    for (unsigned int n = 1 + fuzz_random(g, 3); n > 0; n--) {
+        some_work(g, t, s, 12);
+        if (fuzz_chance(g, 30))
+            some_work(g, t, fuzz_pick_stream(g, t), 4);
+        if (fuzz_chance(g, 30))
+            observe(g, t);
+        if (fuzz_chance(g, 20)) {
+            FUZZ_EMIT(g, t, ctx_pop, 0);
+            some_work(g, t, g->loops[t].main_stream, 8);
+            FUZZ_EMIT(g, t, ctx_push, c);
+        }
+    }
+    FUZZ_EMIT(g, t, ctx_pop, 0);
+    if (fuzz_chance(g, 60))
+        FUZZ_EMIT(g, t, ctx_del, c);
+}
+
+void fuzz_odd(struct fuzz_gen *g, int t)
+{
+    unsigned int dice = fuzz_random(g, 1000);
+    int s = fuzz_pick_stream(g, t);
+    if (dice < 200)
+        observe(g, t);
+    else if (dice < 290)
+        host_side(g, t);
+    else if (dice < 420)
+        events(g, t);
+    else if (dice < 510)
+        memory(g, t);
+    else if (dice < 570)
+        streams(g, t);
+    else if (dice < 630)
+        gates(g, t);
+    else if (dice < 680)
+        flags(g, t);
+    else if (dice < 760)
+        graphs(g, t);
+    else if (dice < 775)
+        code(g, t);
+    else if (dice < 835)
+        attributes(g, t);
+    else if (dice < 850)
+        contexts(g, t);
+    else if (dice < 900)
+        FUZZ_EMIT(g, t, bad, (int)fuzz_random(g, 30), s, fuzz_pick_buffer(g, t, 1u << FUZZ_DEVICE));
+    else if (dice < 910)
+        FUZZ_EMIT(g, t, stale, (int)fuzz_random(g, 8));
+    else if (dice < 940)
+        FUZZ_EMIT(g, t, info, (int)fuzz_random(g, 8), s);
+    else if (dice < 942)
+        FUZZ_EMIT(g, t, duel, s, fuzz_pick_buffer(g, t, 1u << FUZZ_PINNED));
+    else if (dice < 950)
+        FUZZ_EMIT(g, t, nap, (int)fuzz_random(g, 3000));
+    else if (dice < 965)
+        FUZZ_EMIT(g, t, set_global, s, (int)fuzz_random(g, 1000));
+    else if (dice < 985)
+        FUZZ_EMIT(g, t, ctx_sync, 0);
+    else
+        FUZZ_EMIT(g, t, stream_sync, s);
+}

@@ -1,0 +1,20 @@
+# Differential fuzzing on the simulated driver; see tests/fuzz/README.md.
+FUZZ_SRC := $(wildcard tests/fuzz/*.c)
+FUZZ_RUN := $(B)/fuzz/fuzz-run
+FUZZ_KERNELS := $(B)/fuzz/kernels.ptx $(B)/fuzz/kernels.ptx.sim.so
+
+# It finds the driver by itself, as programs do, so it is not linked with it.
+$(FUZZ_RUN): $(FUZZ_SRC:%.c=$(B)/%.o)
+	$(call say,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) -ldl
+
+$(FUZZ_KERNELS): $(B)/fuzz/%: $(B)/samples/%
+	@mkdir -p $(@D)
+	$(Q)cp $< $@
+
+ALL += $(FUZZ_RUN) $(FUZZ_KERNELS)
+
+.PHONY: fuzz
+fuzz: all ## differential fuzzing on the simulated driver (FUZZ_SECONDS=N FUZZ_PROGRAMS=N FUZZ_SEED=N)
+	@tests/fuzz/run --build '$(B)' --seconds '$(FUZZ_SECONDS)' --programs '$(FUZZ_PROGRAMS)' --seed '$(FUZZ_SEED)'
