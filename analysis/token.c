@@ -4,23 +4,40 @@
 #include <stdlib.h>
 #include <string.h>
 
+static uint64_t load(const unsigned char *p)
+{
+    uint64_t word;
+    memcpy(&word, p, sizeof word);
+    return word;
+}
+
+static uint64_t fold(uint64_t h, uint64_t word)
+{
+    h = (h ^ word) * 0x9fb21c651e98df25u;
+    return h ^ (h >> 32);
+}
+
 uint64_t ag_hash_bytes(const void *bytes, size_t size)
 {
     const unsigned char *p = bytes;
     uint64_t h = 0x9e3779b97f4a7c15u ^ size;
-    while (size >= 8) {
-        uint64_t word;
-        memcpy(&word, p, 8);
-        h = (h ^ word) * 0x9fb21c651e98df25u;
-        h ^= h >> 32;
-        p += 8;
-        size -= 8;
+    /* each step waits for its multiplication: long records go through four lanes at once */
+    if (size >= 64) {
+        uint64_t a = h, b = h + 1, c = h + 2, d = h + 3;
+        for (; size >= 32; size -= 32, p += 32) {
+            a = fold(a, load(p));
+            b = fold(b, load(p + 8));
+            c = fold(c, load(p + 16));
+            d = fold(d, load(p + 24));
+        }
+        h = fold(fold(fold(a, b), c), d);
     }
+    for (; size >= 8; size -= 8, p += 8)
+        h = fold(h, load(p));
     if (size > 0) {
         uint64_t word = 0;
         memcpy(&word, p, size);
-        h = (h ^ word) * 0x9fb21c651e98df25u;
-        h ^= h >> 32;
+        h = fold(h, word);
     }
     return ag_mix64(h);
 }

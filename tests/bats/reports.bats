@@ -132,3 +132,5 @@ reported() {
     holds "$(statistic replayed) > 2000"
   done
 }
+
+@test "operations on memory that the program made synchronous are done when they return" { reported 0 synchronous_memory; }

@@ -254,7 +254,8 @@ struct sim_range {
     int device;
     struct sim_ctx *ctx;
     unsigned int flags;
-    bool registered; /* by cuMemHostRegister */
+    bool registered;  /* by cuMemHostRegister */
+    bool sync_memops; /* memsets of it wait, also asynchronous ones */
     uint64_t id;
     CUmemoryPool pool; /* of stream-ordered memory */
 };

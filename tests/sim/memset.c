@@ -16,7 +16,7 @@ static CUresult set(CUstream handle, CUdeviceptr dst, size_t pitch, unsigned int
     if (!range || (uintptr_t)dst - range->base + extent > range->size || dst % element ||
         (height > 1 && pitch < width * element))
         return CUDA_ERROR_INVALID_VALUE;
-    bool wait = !async && range->kind != SIM_MEM_DEVICE;
+    bool wait = (!async && range->kind != SIM_MEM_DEVICE) || range->sync_memops;
     if (!async) {
         result = sim_capture_unsafe();
         if (!result)

@@ -26,7 +26,7 @@ static CUresult attribute(void *out, CUpointer_attribute which, CUdeviceptr addr
         *(void **)out = (void *)(uintptr_t)address;
         break;
     case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
-        *(unsigned int *)out = 0;
+        *(unsigned int *)out = range->sync_memops;
         break;
     case CU_POINTER_ATTRIBUTE_BUFFER_ID:
         *(unsigned long long *)out = range->id;
@@ -111,8 +111,10 @@ CUresult sim_cuPointerGetAttributes(unsigned int count, CUpointer_attribute *whi
 
 CUresult sim_cuPointerSetAttribute(const void *value, CUpointer_attribute which, CUdeviceptr address)
 {
-    if (!value || which != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS || !sim_range_find((uintptr_t)address))
+    struct sim_range *range = sim_range_find((uintptr_t)address);
+    if (!value || which != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS || !range)
         return CUDA_ERROR_INVALID_VALUE;
+    range->sync_memops = *(const unsigned int *)value != 0;
     return CUDA_SUCCESS;
 }
 
