@@ -89,8 +89,10 @@ static void before(struct call *call, CUstream stream)
         return;
     }
     ag_order_stream(default_stream ? NULL : stream, call->variant != LEGACY, (enum ag_stat)reason);
+    /* copies between devices without a stream come after all work of both */
+    bool peer = default_stream && strstr(call->symbol, "Peer") != NULL;
     if (call->blocking || call->scope == AG_SCOPE_ALL)
-        ag_order_all((enum ag_stat)reason, AG_WAIT_NO);
+        ag_order_all((enum ag_stat)reason, peer ? AG_WAIT_YES : AG_WAIT_NO);
 }
 
 /* What a call of class DROP or STATE makes void. */
@@ -103,6 +105,8 @@ static void forget(const char *symbol, enum class class)
             ag_window_forget_code(AG_WAIT_YES);
         else
             ag_window_forget(NULL, NULL);
+        if (strncmp(symbol, "cuDevicePrimaryCtxReset", 23) == 0)
+            ag_state_forget_primary();
     } else if (strncmp(symbol, "cuCtxCreate", 11) != 0) {
         /* rare: everything built under the old state is built anew */
         ag_window_forget_code(AG_WAIT_SOME);

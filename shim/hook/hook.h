@@ -32,6 +32,9 @@ void ag_hook_passed(enum ag_stat why);
 /* The hook that stands for a pointer into the real driver, NULL when it is not hooked; *known: the table lists it. */
 void *ag_hook_for(const void *real, bool *known);
 
+/* A primary context was reset: the release that ends it may be any from now on. */
+void ag_state_forget_primary(void);
+
 /* Reports a held op's late error through a call that may carry one. */
 static inline CUresult ag_hook_late(CUresult result)
 {

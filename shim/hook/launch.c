@@ -288,6 +288,8 @@ static CUresult launch(const struct launch *l)
 {
     enum ag_stat why = AG_BYPASS_stream;
     struct key key;
+    if (ag_window_rests())
+        return pass(l, AG_BYPASS_rest);
     bool plain = l->attribute_count == 0;
     if (!ag_hook_may_hold(&why) || (!plain && !make_key(l, &key)))
         return pass(l, !plain && why == AG_BYPASS_stream ? AG_BYPASS_attribute : why);

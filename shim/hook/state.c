@@ -82,6 +82,12 @@ CUresult ag_hook_cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
 }
 AG_HOOK_EXPORT(cuDevicePrimaryCtxRetain, (CUcontext * pctx, CUdevice dev))
 
+void ag_state_forget_primary(void)
+{
+    for (int i = 0; i < DEVICES_MAX; i++)
+        atomic_store(&retained[i], 0);
+}
+
 static void before_release(CUdevice dev)
 {
     if (dev >= 0 && dev < DEVICES_MAX) {

@@ -70,6 +70,9 @@ static bool certain(struct transfer *t)
     CUdevice device;
     if (!ag_hook_may_hold(&t->why))
         return false;
+    t->why = AG_BYPASS_rest;
+    if (ag_window_rests())
+        return false;
     t->why = AG_BYPASS_stream;
     if (t->stream == CU_STREAM_PER_THREAD || (t->stream == NULL && t->ptsz) ||
         ag_real.cuCtxGetDevice(&device) != CUDA_SUCCESS)

@@ -48,6 +48,8 @@ struct ag_window *ag_order_enter(CUstream stream, bool ptsz)
 
 void ag_order_stream(CUstream stream, bool ptsz, enum ag_stat reason)
 {
+    if (atomic_load_explicit(&ag_window_open, memory_order_relaxed) == 0)
+        return;
     bool per_thread = stream == CU_STREAM_PER_THREAD || (stream == NULL && ptsz);
     bool legacy = stream == CU_STREAM_LEGACY || (stream == NULL && !ptsz);
     if (stream == NULL)

@@ -36,6 +36,19 @@ static void release_site(void *user)
     free(site);
 }
 
+/* Whether the stream has attributes that its launches inherit and graph nodes do not. */
+static bool has_attributes(CUstream stream)
+{
+    CUstreamAttrValue value;
+    memset(&value, 0, sizeof value);
+    if (ag_real.cuStreamGetAttribute(stream, CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, &value) == CUDA_SUCCESS &&
+        value.accessPolicyWindow.num_bytes != 0)
+        return true;
+    memset(&value, 0, sizeof value);
+    return ag_real.cuStreamGetAttribute(stream, CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN, &value) == CUDA_SUCCESS &&
+           value.memSyncDomain != CU_LAUNCH_MEM_SYNC_DOMAIN_DEFAULT;
+}
+
 static void setup(struct ag_window *w, CUcontext ctx, CUstream stream)
 {
     unsigned flags = 0;
@@ -55,6 +68,8 @@ static void setup(struct ag_window *w, CUcontext ctx, CUstream stream)
     w->target = (struct ag_target){.ctx = ctx, .stream = stream};
     if (ag_real.cuStreamGetPriority(stream, &w->target.priority) != CUDA_SUCCESS)
         w->target.priority = 0;
+    if (has_attributes(stream))
+        w->holdable = false;
     w->length = w->submitted = 0;
     w->used = 0;
     w->cut = (struct ag_cut_params){.min = (unsigned)ag_options.chunk_min,
@@ -109,7 +124,7 @@ static struct ag_window *find_or_make(CUcontext ctx, CUstream stream)
 static bool clear(struct ag_window *w)
 {
     CUcontext current = NULL;
-    bool pushed = (w->book.instance_count > 0 || w->submitted < w->length) &&
+    bool pushed = (w->book.instance_count > 0 || w->templates.count > 0 || w->submitted < w->length) &&
                   ag_real.cuCtxGetCurrent(&current) == CUDA_SUCCESS && current != w->target.ctx &&
                   ag_real.cuCtxPushCurrent_v2(w->target.ctx) == CUDA_SUCCESS;
     CUresult result = ag_window_submit(w, AG_STAT_COUNT, false);
@@ -137,6 +152,7 @@ static bool clear(struct ag_window *w)
     memset(w->cache, 0, sizeof w->cache);
     w->trial = NULL;
     ag_book_clear(&w->book);
+    ag_template_clear(&w->templates, release_exec, NULL);
     if (pushed)
         ag_real.cuCtxPopCurrent_v2(&current);
     ag_token_clear(&w->table, release_site);
@@ -237,7 +253,7 @@ void ag_window_collect(struct ag_stats *total)
             else
                 total->count[s] += w->stats.count[s];
         total->count[AG_STAT_chunks] += w->book.chunk_count;
-        total->count[AG_STAT_instances] += w->book.instance_count;
+        total->count[AG_STAT_instances] += w->book.instance_count + w->templates.count;
         total->count[AG_STAT_device_bytes] += w->book.device_bytes;
         ag_lock_release(&w->lock);
     }

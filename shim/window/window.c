@@ -18,6 +18,13 @@ _Atomic size_t ag_window_graph_bytes;
 /* Occurrences of an op for which a stall after it is expected without trying again, at most. */
 #define STALL_REACH_MAX 1024
 
+static _Thread_local __attribute__((tls_model("initial-exec"))) struct ag_effort effort;
+
+bool ag_window_rests(void)
+{
+    return ag_effort_rests(&effort);
+}
+
 unsigned char *ag_window_record(struct ag_window *w, uint32_t size)
 {
     /* full although cut: the driver refuses work just now, as inside a host function */
@@ -76,9 +83,11 @@ static CUresult submit_eagerly(struct ag_window *w)
     return first;
 }
 
-/* Builds an instance for the chunk of a choice; false: submit eagerly. */
-static bool build(struct ag_window *w, struct ag_book_choice *choice)
+/* Builds an executable graph of the window's ops; NULL when memory for graphs is short or the driver refuses, which
+ * *result tells. */
+static struct ag_exec *build_exec(struct ag_window *w, CUresult *result)
 {
+    *result = CUDA_SUCCESS;
     size_t bytes = (size_t)w->length * AG_GRAPH_NODE_BYTES;
     while (w->book.device_bytes > 0 && atomic_load(&ag_window_graph_bytes) + bytes > graph_limit(w)) {
         if (!ag_book_evict(&w->book, NULL))
@@ -86,22 +95,34 @@ static bool build(struct ag_window *w, struct ag_book_choice *choice)
         w->stats.count[AG_STAT_evictions]++;
     }
     if (atomic_load(&ag_window_graph_bytes) + bytes > graph_limit(w))
-        return false;
+        return NULL;
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
     ag_real.cuThreadExchangeStreamCaptureMode(&mode);
     struct ag_exec *exec = NULL;
-    CUresult result = ag_graph_build(&w->target, w->tokens, w->length, w->records, &exec);
+    *result = ag_graph_build(&w->target, w->tokens, w->length, w->records, &exec);
     ag_real.cuThreadExchangeStreamCaptureMode(&mode);
-    if (result != CUDA_SUCCESS) {
+    if (*result != CUDA_SUCCESS) {
         w->stats.count[AG_STAT_failures]++;
-        choice->chunk->refused = true;
         ag_log(AG_LOG_WARN, "a graph of %u operations could not be built (%d); they are launched one by one", w->length,
-               (int)result);
-        return false;
+               (int)*result);
+        return NULL;
     }
     w->stats.count[AG_STAT_builds]++;
     atomic_fetch_add(&ag_window_graph_bytes, bytes);
-    choice->instance = ag_book_add(&w->book, choice->chunk, w->records, exec, bytes);
+    return exec;
+}
+
+/* Builds an instance for the chunk of a choice; false: submit eagerly. */
+static bool build(struct ag_window *w, struct ag_book_choice *choice)
+{
+    CUresult result;
+    struct ag_exec *exec = build_exec(w, &result);
+    if (exec == NULL) {
+        if (result != CUDA_SUCCESS)
+            choice->chunk->refused = true;
+        return false;
+    }
+    choice->instance = ag_book_add(&w->book, choice->chunk, w->records, exec, (size_t)w->length * AG_GRAPH_NODE_BYTES);
     if (choice->instance == NULL) {
         w->book.release(w->book.owner, exec);
         return false;
@@ -114,6 +135,17 @@ static void drop(struct ag_window *w, struct ag_instance *instance)
 {
     ag_book_drop(&w->book, instance);
     w->stats.count[AG_STAT_failures]++;
+}
+
+/* Counts a graph launch of all ops of the window. */
+static void launched(struct ag_window *w, unsigned patched, unsigned retargeted)
+{
+    w->stats.count[AG_STAT_graph_launches]++;
+    w->stats.count[AG_STAT_driver_calls]++;
+    w->stats.count[AG_STAT_replayed] += w->length;
+    w->stats.count[AG_STAT_patched] += patched;
+    w->stats.count[AG_STAT_retargeted] += retargeted;
+    w->submitted = w->length;
 }
 
 /* Patches what differs and launches; false: nothing was launched. */
@@ -148,11 +180,60 @@ static bool launch(struct ag_window *w, struct ag_book_choice *choice, CUresult 
         return false;
     }
     ag_book_used(&w->book, choice->instance);
-    w->stats.count[AG_STAT_graph_launches]++;
-    w->stats.count[AG_STAT_driver_calls]++;
-    w->stats.count[AG_STAT_replayed] += w->length;
-    w->stats.count[AG_STAT_patched] += choice->differing;
-    w->submitted = w->length;
+    launched(w, choice->differing, 0);
+    return true;
+}
+
+/* Whether a node of any template takes the op. */
+static bool is_plain(const struct ag_token *token)
+{
+    const struct ag_site *site = token->user;
+    return token->kind == AG_OP_KERNEL && site->attribute_count == 0;
+}
+
+/* A chunk that has no instance goes out through a template; false: nothing was launched. */
+static bool launch_template(struct ag_window *w, CUresult *code)
+{
+    for (unsigned i = 0; i < w->length; i++)
+        if (!is_plain(w->tokens[i]))
+            return false;
+    struct ag_exec *exec = NULL;
+    CUresult result = CUDA_SUCCESS;
+    bool fresh = false;
+    switch (ag_template_choose(&w->templates, w->length)) {
+    case AG_TEMPLATE_NONE:
+        return false;
+    case AG_TEMPLATE_BUILD:
+        exec = build_exec(w, &result);
+        if (exec == NULL) {
+            ag_template_refuse(&w->templates, w->length);
+            return false;
+        }
+        ag_template_add(&w->templates, w->length, exec);
+        fresh = true;
+        break;
+    case AG_TEMPLATE_USE:
+        exec = w->templates.exec[w->length];
+        break;
+    }
+    uint32_t offset = 0;
+    for (unsigned i = 0; !fresh && i < w->length && result == CUDA_SUCCESS; i++) {
+        result = ag_graph_patch(&w->target, exec, i, w->tokens[i], w->records + offset);
+        offset += w->tokens[i]->record_size;
+    }
+    if (result == CUDA_SUCCESS) {
+        *code = result = ag_graph_launch(&w->target, exec);
+        if (result == CUDA_ERROR_NOT_PERMITTED)
+            return true;
+    }
+    if (result != CUDA_SUCCESS) {
+        ag_log(AG_LOG_INFO, "retargeting a graph of %u operations failed (%d)", w->length, (int)result);
+        w->stats.count[AG_STAT_failures]++;
+        w->book.release(w->book.owner, ag_template_refuse(&w->templates, w->length));
+        *code = CUDA_SUCCESS;
+        return false;
+    }
+    launched(w, fresh ? 0 : w->length, fresh ? 0 : w->length);
     return true;
 }
 
@@ -165,6 +246,9 @@ static CUresult submit_chunk(struct ag_window *w)
     if (ready && launch(w, &choice, &code))
         return code;
     w->book.previous = NULL;
+    bool refused = choice.chunk != NULL && choice.chunk->refused;
+    if (choice.action == AG_BOOK_EAGER && !refused && launch_template(w, &code))
+        return code;
     return submit_eagerly(w);
 }
 
@@ -180,7 +264,9 @@ CUresult ag_window_submit(struct ag_window *w, enum ag_stat reason, bool cut)
             w->stats.count[AG_STAT_held_max] = count;
         if (reason != AG_STAT_COUNT)
             w->stats.count[reason]++;
+        uint64_t replayed = w->stats.count[AG_STAT_replayed];
         result = whole ? submit_chunk(w) : submit_eagerly(w);
+        ag_effort_note(&effort, count, (uint32_t)(w->stats.count[AG_STAT_replayed] - replayed));
         if (__builtin_expect(result != CUDA_SUCCESS, 0))
             ag_window_note(result);
         if (result == CUDA_ERROR_NOT_PERMITTED && w->submitted < w->length)

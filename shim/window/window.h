@@ -16,6 +16,8 @@
 
 #include "analysis/book.h"
 #include "analysis/cut.h"
+#include "analysis/effort.h"
+#include "analysis/template.h"
 #include "analysis/token.h"
 #include "shim/base/cuda.h"
 #include "shim/base/lock.h"
@@ -49,6 +51,7 @@ struct ag_window {
     struct ag_cutter cutter;
     struct ag_cut_params cut;
     struct ag_book book;
+    struct ag_templates templates;
     struct ag_token_table table;
     struct ag_token *cache[AG_SITE_CACHE];
     struct ag_stats stats;
@@ -100,6 +103,9 @@ bool ag_window_lock(struct ag_window *window, enum ag_patience patience);
 /* Adds an op whose record was written at ag_window_record(). held: false when the driver has it already. Returns the
  * code to give to the program. The caller has the lock. */
 CUresult ag_window_add(struct ag_window *window, const struct ag_token *token, bool held);
+
+/* Whether the calling thread's next op is passed at once, because holding its work has not paid. */
+bool ag_window_rests(void);
 
 /* Room for a record of this size at the window's end; NULL when memory is short or the window is full. The caller has
  * the lock. */

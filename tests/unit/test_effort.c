@@ -1,0 +1,107 @@
+/* Tests of analysis/effort.h and analysis/template.h: what is done about work that does not repeat. */
+#include "analysis/effort.h"
+#include "analysis/template.h"
+#include "tests/unit/unit.h"
+
+/* A thread that issues ops in chunks of 16, a share of them replayed; returns how many of n ops were held. */
+static unsigned held_of(struct ag_effort *effort, unsigned n, unsigned replayed_in_16)
+{
+    unsigned held = 0, open = 0;
+    for (unsigned i = 0; i < n; i++) {
+        if (ag_effort_rests(effort))
+            continue;
+        held++;
+        if (++open == 16) {
+            ag_effort_note(effort, open, replayed_in_16);
+            open = 0;
+        }
+    }
+    return held;
+}
+
+static void work_that_pays_never_rests(void)
+{
+    struct ag_effort effort = {0};
+    EQUAL(held_of(&effort, 1000000, 16), 1000000);
+    EQUAL(held_of(&effort, 1000000, 2), 1000000);
+}
+
+static void work_that_does_not_pay_is_held_for_a_tenth(void)
+{
+    struct ag_effort effort = {0};
+    EQUAL(held_of(&effort, AG_EFFORT_TRIAL, 0), AG_EFFORT_TRIAL);
+    EQUAL(held_of(&effort, AG_EFFORT_TRIAL * AG_EFFORT_REST, 0), 0);
+    EQUAL(held_of(&effort, 2 * AG_EFFORT_TRIAL, 0), 2 * AG_EFFORT_TRIAL);
+    EQUAL(held_of(&effort, 2 * AG_EFFORT_TRIAL * AG_EFFORT_REST, 0), 0);
+    struct ag_effort endless = {0};
+    unsigned n = 200000000;
+    EXPECT(held_of(&endless, n, 1) < n / 8);
+}
+
+static void a_trial_that_pays_ends_the_resting(void)
+{
+    struct ag_effort effort = {0};
+    held_of(&effort, 3 * AG_EFFORT_TRIAL, 0); /* somewhere in its first rest */
+    held_of(&effort, AG_EFFORT_TRIAL * AG_EFFORT_REST + 4 * AG_EFFORT_TRIAL, 16);
+    EQUAL(held_of(&effort, 1000000, 16), 1000000);
+    /* and the next trial is a short one again */
+    held_of(&effort, AG_EFFORT_TRIAL, 0);
+    held_of(&effort, AG_EFFORT_TRIAL, 0);
+    EXPECT(effort.rest > 0 && effort.rest <= AG_EFFORT_TRIAL * AG_EFFORT_REST);
+}
+
+static unsigned released;
+
+static void release(void *owner, void *exec)
+{
+    (void)owner;
+    released += exec != NULL;
+}
+
+static void a_template_is_built_for_lengths_that_come_back(void)
+{
+    struct ag_templates templates = {0};
+    int graph;
+    EQUAL(ag_template_choose(&templates, AG_TEMPLATE_MIN - 1), AG_TEMPLATE_NONE);
+    EQUAL(ag_template_choose(&templates, AG_CHUNK_MAX + 1), AG_TEMPLATE_NONE);
+    unsigned asked = 0;
+    enum ag_template_action action;
+    do {
+        EQUAL(ag_template_choose(&templates, 9), asked < 4 ? AG_TEMPLATE_NONE : AG_TEMPLATE_BUILD);
+        action = ag_template_choose(&templates, 10);
+    } while (action == AG_TEMPLATE_NONE && ++asked < 100);
+    EQUAL(action, AG_TEMPLATE_BUILD);
+    EXPECT(asked >= 2 && asked <= 8);
+    ag_template_add(&templates, 10, &graph);
+    EQUAL(templates.count, 1);
+    for (int i = 0; i < 300; i++)
+        EQUAL(ag_template_choose(&templates, 10), AG_TEMPLATE_USE);
+    released = 0;
+    ag_template_clear(&templates, release, NULL);
+    EQUAL(released, 1);
+    EQUAL(ag_template_choose(&templates, 10), AG_TEMPLATE_NONE);
+}
+
+static void a_refused_template_is_given_back_and_not_tried_for_ever(void)
+{
+    struct ag_templates templates = {0};
+    int graph;
+    for (int i = 0; i < 3; i++)
+        ag_template_refuse(&templates, 8);
+    ag_template_add(&templates, 8, &graph);
+    EQUAL(ag_template_choose(&templates, 8), AG_TEMPLATE_USE);
+    EXPECT(ag_template_refuse(&templates, 8) == &graph);
+    EQUAL(templates.count, 0);
+    for (int i = 0; i < 300; i++)
+        EQUAL(ag_template_choose(&templates, 8), AG_TEMPLATE_NONE);
+}
+
+static const struct unit_case cases[] = {
+        {"work that pays never rests", work_that_pays_never_rests},
+        {"work that does not pay is held for a tenth of the time", work_that_does_not_pay_is_held_for_a_tenth},
+        {"a trial that pays ends the resting", a_trial_that_pays_ends_the_resting},
+        {"a template is built for lengths that come back", a_template_is_built_for_lengths_that_come_back},
+        {"a refused template is given back and not tried for ever",
+         a_refused_template_is_given_back_and_not_tried_for_ever},
+};
+UNIT_MAIN(cases)
