@@ -5,8 +5,18 @@
 
 struct ag_book_params ag_book_defaults(void)
 {
-    return (struct ag_book_params){
-            .patch_us = 0.42, .build_us = 4.0, .admission = 0.25, .build_after = 2, .max_bytes = (size_t)64 << 20};
+    return (struct ag_book_params){.patch_us = 0.42,
+                                   .build_us = 10,
+                                   .saved_us = 4,
+                                   .advance = 2000,
+                                   .savings_max = 8000,
+                                   .learning_us = 30000,
+                                   .later = 0.1,
+                                   .payback = 10000,
+                                   .payback_full = 50000,
+                                   .admission = 1,
+                                   .build_after = 2,
+                                   .max_bytes = (size_t)64 << 20};
 }
 
 void ag_book_init(struct ag_book *book, const struct ag_book_params *params, void (*release)(void *, void *),
@@ -14,6 +24,7 @@ void ag_book_init(struct ag_book *book, const struct ag_book_params *params, voi
 {
     memset(book, 0, sizeof *book);
     book->params = *params;
+    book->savings = params->advance;
     book->release = release;
     book->owner = owner;
 }
@@ -228,6 +239,39 @@ static void list_differing(struct ag_book_choice *choice, const unsigned char *r
     }
 }
 
+static void earn(struct ag_book *book, double us)
+{
+    if (book->earned >= book->params.learning_us)
+        us *= book->params.later;
+    book->earned += us;
+    book->savings += us;
+    if (book->savings > book->params.savings_max)
+        book->savings = book->params.savings_max;
+}
+
+/* Pays for building an instance of the chunk ahead; false: the savings do not cover it. */
+static bool build_ahead(struct ag_book *book, const struct ag_chunk *chunk)
+{
+    double cost = book->params.build_us * chunk->length;
+    if (book->savings < cost)
+        return false;
+    book->savings -= cost;
+    return true;
+}
+
+/* An argument set came back to which an instance of its own would have been nearer by so many nodes: whether building
+ * it pays by now, or will soon enough. */
+static bool set_pays(struct ag_book *book, const struct ag_chunk *chunk, struct ag_ghost *ghost, unsigned nearer)
+{
+    double cost = book->params.build_us * chunk->length, saved = book->params.patch_us * nearer;
+    double interval = (double)(book->ops - ghost->ops);
+    /* at their maximum, savings that are not spent are lost */
+    double payback = book->savings < book->params.savings_max ? book->params.payback : book->params.payback_full;
+    ghost->regret += (float)saved;
+    return ghost->regret >= book->params.admission * cost ||
+           (interval * cost <= saved * payback && build_ahead(book, chunk));
+}
+
 /* Remembers an argument set without instance, or notes that it came back: returns whether an instance of its own would
  * by now have paid. `best` is how many nodes the nearest instance needs patched. */
 static bool ghost_pays(struct ag_book *book, struct ag_chunk *chunk, const uint32_t *hashes, unsigned best)
@@ -248,10 +292,11 @@ static bool ghost_pays(struct ag_book *book, struct ag_chunk *chunk, const uint3
     if (nearest_differing < best) {
         /* this set came back, nearer to what it was than to any instance */
         struct ag_ghost *ghost = &chunk->ghosts[nearest];
+        bool pays = set_pays(book, chunk, ghost, best - nearest_differing);
         ghost->last_used = book->clock;
-        ghost->regret += (float)((best - nearest_differing) * book->params.patch_us);
+        ghost->ops = book->ops;
         memcpy(ghost->hashes, hashes, chunk->length * sizeof hashes[0]);
-        if (ghost->regret < book->params.admission * book->params.build_us * chunk->length)
+        if (!pays)
             return false;
         ghost->regret = 0;
         ghost->last_used = 0;
@@ -266,6 +311,7 @@ static bool ghost_pays(struct ag_book *book, struct ag_chunk *chunk, const uint3
     }
     memcpy(ghost->hashes, hashes, chunk->length * sizeof hashes[0]);
     ghost->regret = 0;
+    ghost->ops = book->ops;
     ghost->last_used = book->clock;
     return false;
 }
@@ -298,6 +344,7 @@ static struct ag_instance *choose_instance(struct ag_book *book, struct ag_chunk
 void ag_book_choose(struct ag_book *book, const struct ag_token *const *tokens, unsigned length,
                     const unsigned char *records, struct ag_book_choice *choice)
 {
+    book->ops += length;
     choice->instance = expected(book);
     choice->differing = 0;
     choice->exact_miss = false;
@@ -318,7 +365,8 @@ void ag_book_choose(struct ag_book *book, const struct ag_token *const *tokens, 
         chunk_seen(book, choice->chunk);
     }
     struct ag_chunk *chunk = choice->chunk;
-    if (chunk->refused || (chunk->instances == NULL && chunk->sightings < book->params.build_after)) {
+    if (chunk->refused ||
+        (chunk->instances == NULL && chunk->sightings < book->params.build_after && !build_ahead(book, chunk))) {
         choice->action = AG_BOOK_EAGER;
         return;
     }
@@ -406,6 +454,7 @@ void ag_book_used(struct ag_book *book, struct ag_instance *instance)
         instance_unlink(book, instance);
         instance_append(book, instance);
     }
+    earn(book, book->params.saved_us * instance->chunk->length);
     if (book->previous != NULL) {
         book->previous->follower_slot = instance->slot;
         book->previous->follower_serial = instance->serial;

@@ -24,11 +24,23 @@
 #define AG_BOOK_INSTANCES 24
 #define AG_BOOK_GHOSTS 16
 
+/* Building ahead. An instance pays once its chunk has come back a few times, which nobody knows at first. What
+ * replaying has saved so far may be spent on guessing that it will: a chunk that is new, or an argument set that came
+ * back, gets an instance at once while the savings cover it. So programs whose work repeats are learned quickly, and
+ * those whose work does not repeat lose no more than the advance. Later only a share of the savings is spent, so
+ * that a program whose argument sets come back by chance keeps most of them. */
 struct ag_book_params {
     double patch_us;      /* cost of patching one node, with its share at launch */
     double build_us;      /* cost of building one node */
-    double admission;     /* an instance is added once patching has cost this share of what building it costs */
-    unsigned build_after; /* sightings of a chunk before its first instance */
+    double saved_us;      /* what replaying an op saves against submitting it by itself */
+    double advance;       /* savings that are taken for granted at first, us: what a stream may lose */
+    double savings_max;   /* most savings that are kept for building ahead, us */
+    double learning_us;   /* savings that count in full, in all; afterwards */
+    double later;         /* this share of them counts */
+    double payback;       /* ops within which a further instance must pay for itself to be built ahead */
+    double payback_full;  /* the same while the savings are at their maximum */
+    double admission;     /* any other is added once patching has cost this share of what building it costs */
+    unsigned build_after; /* sightings of a chunk before its first instance, unless built ahead */
     size_t max_bytes;     /* host memory for chunks and instances, before the least recently used chunk is forgotten */
 };
 
@@ -51,6 +63,7 @@ struct ag_instance {
 
 struct ag_ghost {
     uint64_t last_used;
+    uint64_t ops; /* the book's ops when it was seen last */
     float regret; /* what patching from the nearest instance has cost when this set came back */
     uint32_t *hashes;
 };
@@ -79,6 +92,9 @@ struct ag_book {
     struct ag_instance **slots;                   /* the instances, NULL where a slot is free */
     uint32_t slot_count, slot_hint;               /* slots in the table; where to look for a free one */
     uint64_t clock, serial;
+    uint64_t ops;   /* decided about so far */
+    double earned;  /* of replaying, in all, us */
+    double savings; /* of replaying, for building ahead, us */
     size_t host_bytes, device_bytes;
     unsigned chunk_count, instance_count;
     /* frees an instance's exec; called by the book whenever it drops an instance */

@@ -4,5 +4,5 @@
 
 struct ag_cut_params ag_cut_defaults(void)
 {
-    return (struct ag_cut_params){.min = 8, .max = 32, .bits = 3, .ramp = 4};
+    return (struct ag_cut_params){.min = 20, .max = 64, .bits = 3, .ramp = 8};
 }

@@ -136,14 +136,14 @@ static void submit_chunk(struct ag_sim *sim, struct ag_sim_window *w)
     w->submitted = w->length;
 }
 
-/* ended: the chunk ends here; flushed: because of a call of the program, not because of its content. */
+/* ended: the cutter starts anew; flushed: because of a call of the program, not because of its content. */
 static void submit(struct ag_sim *sim, struct ag_sim_window *w, bool ended, bool flushed)
 {
     bool held = w->submitted < w->length;
     bool whole = held && w->submitted == 0;
     if (held) {
         sim->totals.flushes += flushed;
-        if (ended && whole)
+        if (whole)
             submit_chunk(sim, w);
         else
             submit_eagerly(sim, w, AG_SIM_PARTIAL);
@@ -151,12 +151,14 @@ static void submit(struct ag_sim *sim, struct ag_sim_window *w, bool ended, bool
             sim->open--;
         w->open = false;
     }
-    if (!ended)
+    if (!ended && !whole)
         return;
     if (w->length > 0 && !whole)
         ag_book_learn(&w->book, w->tokens, w->length);
     w->length = w->submitted = 0;
     w->used = 0;
+    if (!ended)
+        return;
     if (flushed)
         ag_cut_flush(&w->cutter, &sim->params.cut);
     else
@@ -224,6 +226,8 @@ int ag_sim_launch(struct ag_sim *sim, uint64_t stream, uint32_t thread, const st
         site->argument_bytes = op->argument_bytes;
         site->shared_accepted = op->shared;
         token->user = site;
+        if (op->mix != 0)
+            token->mix = op->mix;
     }
     if (!record_write(w, op))
         return -ENOMEM;

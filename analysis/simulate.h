@@ -21,7 +21,7 @@ enum ag_sim_eager {
     AG_SIM_FIRST,   /* first launch of a function, block shape or attribute set, or more shared memory than before */
     AG_SIM_PASSED,  /* cannot be held */
     AG_SIM_UNKNOWN, /* the chunk was not seen often enough */
-    AG_SIM_PARTIAL, /* part of its chunk had to be submitted before the chunk was complete */
+    AG_SIM_PARTIAL, /* its chunk began with ops that went out by themselves */
     AG_SIM_EAGER_COUNT
 };
 
@@ -43,6 +43,7 @@ struct ag_sim_op {
     enum ag_op_kind kind;
     const void *key; /* the identity, as for ag_token_intern() */
     size_t key_size;
+    uint64_t mix;       /* as struct ag_token's; 0: the one of the identity */
     const void *record; /* record_size bytes, a multiple of AG_RECORD_ALIGN, with deterministic padding */
     uint32_t record_size;
     uint32_t argument_bytes; /* of a kernel; what patching costs depends on it */
@@ -75,7 +76,7 @@ void ag_sim_flush(struct ag_sim *sim, uint64_t stream, uint32_t thread);
 /* The same for every stream. */
 void ag_sim_flush_all(struct ag_sim *sim, uint32_t thread);
 
-/* Sets the clock, and submits what got no further op for longer than hold_us: this does not end a chunk. */
+/* Sets the clock, and submits what got no further op for longer than hold_us; the cutter goes on. */
 void ag_sim_advance(struct ag_sim *sim, double now_us, double hold_us);
 
 /* Forgets all tokens, chunks and instances: code was unloaded or its meaning changed. Flushed before. */

@@ -42,6 +42,26 @@ uint64_t ag_hash_bytes(const void *bytes, size_t size)
     return ag_mix64(h);
 }
 
+static uint64_t mix_add(uint64_t mix, uint64_t value)
+{
+    return ag_mix64((mix ^ value) * 0x9fb21c651e98df25u);
+}
+
+uint64_t ag_token_kernel_mix(const char *name, const uint32_t block[3], const uint32_t *attributes, unsigned count)
+{
+    uint64_t mix = mix_add(ag_hash_bytes(name, strlen(name)), AG_OP_KERNEL);
+    for (int i = 0; i < 3; i++)
+        mix = mix_add(mix, block[i]);
+    for (unsigned i = 0; i < 2 * count; i++)
+        mix = mix_add(mix, attributes[i]);
+    return mix;
+}
+
+uint64_t ag_token_transfer_mix(enum ag_op_kind kind, uint32_t element, int from_host)
+{
+    return mix_add(mix_add(kind, element), from_host != 0);
+}
+
 /* An identity as it is stored: the kind, then the caller's bytes. */
 enum { KIND_SIZE = sizeof(uint16_t), KEY_MAX = 512 };
 

@@ -13,7 +13,7 @@
 #include "analysis/op.h"
 
 struct ag_token {
-    uint64_t mix;         /* a hash of the identity, for rolling hashes */
+    uint64_t mix;         /* for rolling hashes: a hash of the identity, until the caller knows a better one */
     uint32_t record_size; /* bytes of a record of this token, a multiple of AG_RECORD_ALIGN */
     uint16_t kind;        /* enum ag_op_kind */
     uint16_t key_size;
@@ -33,6 +33,13 @@ struct ag_token_table {
  * The table owns the token. Returns NULL when memory is short. */
 struct ag_token *ag_token_intern(struct ag_token_table *table, enum ag_op_kind kind, const void *key, size_t key_size,
                                  uint32_t record_size, int *is_new);
+
+/* A mix that is the same in every process, wherever its code lies, so that cuts do not depend on that: of a kernel's
+ * name, block shape and attributes (id and first value of each, one after the other)... */
+uint64_t ag_token_kernel_mix(const char *name, const uint32_t block[3], const uint32_t *attributes, unsigned count);
+
+/* ... and of a memset (bytes of its element) or a copy (whether its source is host memory). */
+uint64_t ag_token_transfer_mix(enum ag_op_kind kind, uint32_t element, int from_host);
 
 /* The token of an identity, NULL when it has none. */
 struct ag_token *ag_token_find(const struct ag_token_table *table, enum ag_op_kind kind, const void *key,

@@ -33,7 +33,7 @@ struct ag_trace_event {
     double time_us;
     uint32_t thread;
     uint32_t function;                  /* F, K */
-    const char *name;                   /* F: of the kernel; C: of the call */
+    const char *name;                   /* F: of the kernel; C: of the call; K: NULL */
     const char *sizes;                  /* F: the sizes as written */
     uint64_t iteration;                 /* I */
     uint64_t stream;                    /* K */

@@ -17,9 +17,13 @@ const char ag_tool_trace_usage[] =
         "  --cost              print the cost model and end\n"
         "  --plays N           play each trace N times (default 3)\n"
         "  --hold-us N         submit what is held longer than this, by the trace's clock (default: no such limit)\n"
-        "  --seed N            give functions other addresses, which makes cuts fall elsewhere (default 0)\n"
-        "  --set NAME=VALUE    change the policy: chunk_min, chunk_max, chunk_bits, chunk_ramp, patch_us, build_us,\n"
-        "                      admission, build_after; may be repeated\n"
+        "  --seed N            hash functions in another way, which makes cuts fall elsewhere (default 0)\n"
+        "  --set NAME=VALUE    change the policy: chunk_min, chunk_max, chunk_bits, chunk_ramp, patch_us,\n"
+        "                      build_us, saved_us, advance, savings_max, learning_us, later, payback, payback_full, "
+        "admission, "
+        "build_after; "
+        "may be "
+        "repeated\n"
         "\n"
         "Exit status: 0, or 2 for wrong usage and for files that are no traces.\n";
 

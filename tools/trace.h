@@ -54,7 +54,7 @@ struct ag_trace_call {
 struct ag_trace_call ag_trace_call_of(const char *name);
 
 /* Plays a trace once; state is kept in `sim` between plays. hold_us: the age at which a window is submitted, 0 for no
- * such limit. seed: other numbers give functions other identities, and so other cuts. Returns 0 or -ENOMEM. */
+ * such limit. seed: other numbers give other cuts. Returns 0 or -ENOMEM. */
 struct ag_trace_player;
 struct ag_trace_player *ag_trace_player_make(const struct ag_sim_params *params, double hold_us, uint64_t seed);
 int ag_trace_player_play(struct ag_trace_player *player, const struct ag_trace_file *file);

@@ -94,12 +94,13 @@ struct functions {
     size_t size;
 };
 
-static const char *check(struct functions *functions, const struct ag_trace_event *event)
+static const char *check(struct functions *functions, struct ag_trace_event *event)
 {
     size_t id = event->function;
     if (event->kind == AG_TRACE_LAUNCH) {
         if (id >= functions->size || !functions->seen[id])
             return "the function was not declared by an F line before";
+        event->name = functions->seen[id]->name;
         return ag_trace_fits(functions->seen[id], event) ? "the arguments do not fit the function's parameters" : NULL;
     }
     if (event->kind != AG_TRACE_FUNCTION)

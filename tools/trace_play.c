@@ -1,6 +1,8 @@
 /* Playing a trace: its events as the shim would see them. */
 #include "tools/trace.h"
 
+#include "analysis/token.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -130,11 +132,17 @@ static bool attribute_void(struct ag_trace_attribute attribute)
     return attribute.id == 0 || (attribute.id == 2 && attribute.value == 0);
 }
 
+/* Another seed makes cuts fall elsewhere. */
+static uint64_t seeded(const struct ag_trace_player *player, uint64_t mix)
+{
+    return player->seed != 0 ? ag_mix64(mix + player->seed) : mix;
+}
+
 static int launch(struct ag_trace_player *player, const struct ag_trace_event *event)
 {
     struct kernel_key key;
     memset(&key, 0, sizeof key);
-    key.function = player->seed != 0 ? ag_mix64(event->function + (player->seed << 32)) : event->function;
+    key.function = event->function;
     memcpy(key.block, event->block, sizeof key.block);
     bool holdable = player->captures == 0;
     for (unsigned i = 0; i < event->attribute_count; i++) {
@@ -161,7 +169,13 @@ static int launch(struct ag_trace_player *player, const struct ag_trace_event *e
     memcpy(player->record, &head, sizeof head);
     if (event->argument_bytes > 0)
         memcpy(player->record + sizeof head, event->arguments, event->argument_bytes);
+    uint32_t attributes[2 * AG_TRACE_ATTRIBUTES];
+    for (unsigned i = 0; i < key.count; i++) {
+        attributes[2 * i] = key.attributes[i].id;
+        attributes[2 * i + 1] = key.attributes[i].value;
+    }
     struct ag_sim_op op = {.kind = AG_OP_KERNEL,
+                           .mix = seeded(player, ag_token_kernel_mix(event->name, key.block, attributes, key.count)),
                            .key = &key,
                            .key_size = sizeof key,
                            .record = player->record,
@@ -202,7 +216,9 @@ static int transfer(struct ag_trace_player *player, const struct ag_trace_event 
             ag_sim_pass(&player->sim);
         return 0;
     }
-    struct ag_sim_op op = {.kind = copy ? AG_OP_COPY : AG_OP_MEMSET,
+    enum ag_op_kind kind = copy ? AG_OP_COPY : AG_OP_MEMSET;
+    struct ag_sim_op op = {.kind = kind,
+                           .mix = seeded(player, ag_token_transfer_mix(kind, call->element, key.from_host != 0)),
                            .key = &key,
                            .key_size = sizeof key,
                            .record = record,

@@ -53,6 +53,13 @@ static bool set_parameter(struct ag_sim_params *params, const char *word)
             {"build_after", &params->book.build_after, NULL, 1000},
             {"patch_us", NULL, &params->book.patch_us, 0},
             {"build_us", NULL, &params->book.build_us, 0},
+            {"saved_us", NULL, &params->book.saved_us, 0},
+            {"savings_max", NULL, &params->book.savings_max, 0},
+            {"advance", NULL, &params->book.advance, 0},
+            {"learning_us", NULL, &params->book.learning_us, 0},
+            {"later", NULL, &params->book.later, 0},
+            {"payback_full", NULL, &params->book.payback_full, 0},
+            {"payback", NULL, &params->book.payback, 0},
             {"admission", NULL, &params->book.admission, 0},
     };
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {

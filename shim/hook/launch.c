@@ -142,6 +142,22 @@ static bool read_params(struct ag_site *site)
     return result == CUDA_ERROR_INVALID_VALUE; /* the answer past the last parameter */
 }
 
+/* The token's mix by what the function is called, so that cuts fall on the same places in every run. */
+static void set_mix(struct ag_token *token, const struct ag_site *site, const struct key *key)
+{
+    const char *name = NULL;
+    uint32_t attributes[2 * AG_SITE_ATTRIBUTES];
+    CUresult result = site->is_kernel ? ag_real.cuKernelGetName(&name, (CUkernel)(void *)site->function)
+                                      : ag_real.cuFuncGetName(&name, site->function);
+    if (result != CUDA_SUCCESS || name == NULL)
+        return;
+    for (unsigned i = 0; i < key->count; i++) {
+        attributes[2 * i] = key->attributes[i].id;
+        attributes[2 * i + 1] = key->attributes[i].value[0];
+    }
+    token->mix = ag_token_kernel_mix(name, key->block, attributes, key->count);
+}
+
 /* Makes the site of a launch that the driver has just accepted. The caller has the lock. */
 static struct ag_token *make_token(struct ag_window *w, const struct launch *l, const struct key *key)
 {
@@ -172,6 +188,7 @@ static struct ag_token *make_token(struct ag_window *w, const struct launch *l, 
     site->token = token;
     site->limit = ag_limit_of(l->function, w->device);
     ag_limit_set_loaded(l->function);
+    set_mix(token, site, key);
     token->user = site;
     return token;
 }

@@ -123,6 +123,7 @@ static void learn(const struct transfer *t)
         site->token = token;
         site->element = t->key.element;
         site->from_host = t->key.source.type == CU_MEMORYTYPE_HOST;
+        token->mix = ag_token_transfer_mix(t->kind, site->element, site->from_host);
         token->user = site;
     }
     unsigned char *record = site != NULL ? ag_window_record(w, t->record_size) : NULL;

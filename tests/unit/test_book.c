@@ -8,6 +8,7 @@ static void first_eager_then_built_then_launched(void)
     for (unsigned after = 1; after <= 4; after++) {
         struct ag_book_params params = ag_book_defaults();
         params.build_after = after;
+        params.advance = 0;
         set_up_with(&params);
         for (unsigned i = 1; i < after; i++)
             EQUAL(step(set_of(1)).action, AG_BOOK_EAGER);
@@ -224,6 +225,7 @@ static void admission_sets_the_price_of_an_instance(void)
     unsigned patched[3];
     for (unsigned i = 0; i < 3; i++) {
         struct ag_book_params params = ag_book_defaults();
+        params.advance = params.saved_us = 0;
         params.admission = 0.25 * (1 << i);
         set_up_with(&params);
         patched[i] = patched_in_rotation(2, 60);
@@ -284,8 +286,8 @@ static void instances_are_bounded(void)
             if (choice.action == AG_BOOK_BUILD || choice.instance != instances[0])
                 break;
             carry_out(&choice, near[i % 2]);
-        } while (++i < 100);
-        EXPECT(i > 2 && i < 100);
+        } while (++i < 200);
+        EXPECT(i > 2 && i < 200);
         if (count < AG_BOOK_INSTANCES) {
             EQUAL(choice.action, AG_BOOK_BUILD);
         } else {

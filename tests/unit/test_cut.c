@@ -141,9 +141,9 @@ static void cuts_are_as_frequent_as_asked(void)
     EXPECT(cuts > OPS_MAX / 17 && cuts < OPS_MAX / 13);
 }
 
-static void ramp_doubles_until_the_maximum(void)
+static void ramp_triples_until_the_maximum(void)
 {
-    static const unsigned want[] = {4, 8, 16, 32, 32, 32};
+    static const unsigned want[] = {4, 12, 32, 32, 32};
     struct ag_cut_params params = {.min = 8, .max = 32, .bits = 3, .ramp = 4};
     struct ag_cutter cutter = {0};
     for (unsigned flush = 0; flush < 3; flush++) {
@@ -161,12 +161,12 @@ static void ramp_bounds_any_content(void)
         struct ag_cutter cutter = {0};
         uint64_t state = seed;
         ag_cut_flush(&cutter, &params);
-        for (unsigned limit = 4; limit <= 32; limit *= 2) {
+        for (unsigned limit = 4; limit <= 36; limit *= 3) {
             unsigned length = 1;
             while (!ag_cut_push(&cutter, &params, unit_random(&state)) && length < 1000)
                 length++;
             ag_cut_next(&cutter, &params);
-            EXPECT(length <= limit);
+            EXPECT(length <= limit && length <= params.max);
             EXPECT(length >= params.min || length == limit);
         }
     }
@@ -182,6 +182,29 @@ static void one_repeated_token_is_cut_only_at_the_maximum(void)
         for (unsigned i = 0; i < 8; i++)
             EQUAL(repeated_length(&cutter, &no_ramp, mix), no_ramp.max);
     }
+}
+
+/* Whatever the hashes of a loop with a short body are: the maximum, which falls on any of its places, never cuts it. */
+static void short_loops_are_cut_by_content(void)
+{
+    static uint64_t mixes[OPS_MAX];
+    static bool ends[OPS_MAX];
+    struct ag_cut_params params = {.min = 16, .max = 64, .bits = 3, .ramp = 0};
+    for (unsigned period = 2; period <= 24; period++)
+        for (uint64_t seed = 1; seed <= 40; seed++) {
+            uint64_t state = seed * 1000 + period;
+            for (unsigned i = 0; i < OPS_MAX / 8; i++)
+                mixes[i] = i < period ? unit_random(&state) : mixes[i - period];
+            cut_all(&params, mixes, OPS_MAX / 8, ends);
+            unsigned last = 0, cuts = 0;
+            for (unsigned i = 0; i < OPS_MAX / 8; i++)
+                if (ends[i]) {
+                    EXPECT(cuts == 0 || i - last < params.max);
+                    last = i;
+                    cuts++;
+                }
+            EXPECT(cuts > OPS_MAX / 8 / params.max);
+        }
 }
 
 static void a_flush_forgets_what_came_before(void)
@@ -230,9 +253,10 @@ static const struct unit_case cases[] = {
         {"lengths stay between minimum and maximum", lengths_stay_between_the_bounds},
         {"cuts are as frequent as asked", cuts_are_as_frequent_as_asked},
         {"no bits: a cut at every place from the minimum on", no_bits_cut_at_every_place},
-        {"the ramp doubles until the maximum, after every flush", ramp_doubles_until_the_maximum},
+        {"the ramp triples until the maximum, after every flush", ramp_triples_until_the_maximum},
         {"the ramp bounds any content", ramp_bounds_any_content},
         {"one repeated token is cut only at the maximum", one_repeated_token_is_cut_only_at_the_maximum},
+        {"short loops are cut by content", short_loops_are_cut_by_content},
         {"a flush forgets what came before", a_flush_forgets_what_came_before},
 };
 UNIT_MAIN(cases)

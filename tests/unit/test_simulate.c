@@ -12,6 +12,7 @@ static void set_up(void)
     struct ag_sim_params params = ag_sim_defaults();
     params.cut = (struct ag_cut_params){.min = 4, .max = 4, .bits = 3, .ramp = 0};
     params.book.build_after = 2;
+    params.book.advance = params.book.saved_us = 0; /* nothing is built ahead */
     ag_sim_init(&sim, &params);
 }
 
@@ -90,21 +91,43 @@ static void a_flush_ends_a_chunk(void)
     tear_down();
 }
 
-static void a_flush_by_another_thread_does_not_end_a_chunk(void)
+static void a_flush_by_another_thread_leaves_the_cuts(void)
 {
     set_up();
     four(0, 7, 1);
     four(0, 7, 1);
     uint64_t replayed = sim.totals.counts.replayed;
-    launch_shared(0, 7, 0, 1, 0);
-    ag_sim_flush(&sim, 0, 8);
-    EQUAL(sim.totals.eager[AG_SIM_PARTIAL], 1);
-    for (uint64_t i = 1; i < 4; i++)
-        launch_shared(0, 7, i, 1, 0);
-    EQUAL(sim.totals.eager[AG_SIM_PARTIAL], 4);
-    EQUAL(sim.totals.counts.replayed, replayed);
+    for (int round = 0; round < 3; round++) {
+        launch_shared(0, 7, 0, 1, 0);
+        ag_sim_flush(&sim, 0, 8);
+        for (uint64_t i = 1; i < 4; i++)
+            launch_shared(0, 7, i, 1, 0);
+        EQUAL(sim.open, 0);
+    }
+    /* one op, and the three to the cut: unknown at first, then built, then launched */
+    EQUAL(sim.totals.eager[AG_SIM_UNKNOWN], 4);
+    EQUAL(sim.totals.counts.replayed, replayed + 8);
+    EQUAL(sim.totals.lengths[1], 2);
+    EQUAL(sim.totals.lengths[3], 2);
     four(0, 7, 1); /* and the cuts are where they were */
-    EQUAL(sim.totals.counts.replayed, replayed + 4);
+    EQUAL(sim.totals.counts.replayed, replayed + 12);
+    EQUAL(sim.totals.lengths[4], 2);
+    tear_down();
+}
+
+static void a_new_op_makes_its_chunk_partial(void)
+{
+    set_up();
+    four(0, 0, 1);
+    four(0, 0, 1);
+    launch_shared(0, 0, 0, 1, 0);
+    launch_shared(0, 0, 9, 1, 0); /* new: submits what is held, as a chunk of one, and begins the next */
+    launch_shared(0, 0, 0, 1, 0);
+    launch_shared(0, 0, 0, 1, 0);
+    EQUAL(sim.totals.eager[AG_SIM_PARTIAL], 0);
+    launch_shared(0, 0, 0, 1, 0);
+    EQUAL(sim.totals.eager[AG_SIM_PARTIAL], 3);
+    EQUAL(sim.open, 0);
     tear_down();
 }
 
@@ -119,7 +142,10 @@ static void age_submits_without_a_cut(void)
     EQUAL(sim.open, 1);
     ag_sim_advance(&sim, 1201, 200);
     EQUAL(sim.open, 0);
-    EQUAL(sim.totals.eager[AG_SIM_PARTIAL], 1);
+    EQUAL(sim.totals.eager[AG_SIM_UNKNOWN], 1);
+    for (uint64_t i = 1; i < 4; i++)
+        launch_shared(0, 0, i, 1, 0);
+    EQUAL(sim.open, 0); /* the cut is where it would have been */
     tear_down();
 }
 
@@ -154,7 +180,8 @@ static void passed_launches_and_forgetting(void)
 static const struct unit_case cases[] = {
         {"a chunk is learned, built and launched", a_chunk_is_learned_built_and_launched},
         {"a flush ends a chunk", a_flush_ends_a_chunk},
-        {"a flush by another thread does not end a chunk", a_flush_by_another_thread_does_not_end_a_chunk},
+        {"a flush by another thread leaves the cuts", a_flush_by_another_thread_leaves_the_cuts},
+        {"a new op makes its chunk partial", a_new_op_makes_its_chunk_partial},
         {"age submits without a cut", age_submits_without_a_cut},
         {"more shared memory is a first launch", more_shared_memory_is_a_first_launch},
         {"passed launches, and forgetting", passed_launches_and_forgetting},

@@ -151,6 +151,30 @@ static void records_are_rounded_up(void)
     EQUAL(ag_record_round(AG_RECORD_ALIGN + 1), 2 * AG_RECORD_ALIGN);
 }
 
+static void kernel_mixes_follow_name_block_and_attributes(void)
+{
+    static const uint32_t block[3] = {32, 4, 1}, other[3] = {32, 1, 4}, attributes[] = {4, 2, 6, 1},
+                          swapped[] = {4, 1, 6, 2};
+    char name[] = "_Z3addPfi", same[] = "_Z3addPfi";
+    uint64_t mix = ag_token_kernel_mix(name, block, attributes, 2);
+    EQUAL(ag_token_kernel_mix(same, block, attributes, 2), mix); /* wherever the name lies */
+    EXPECT(ag_token_kernel_mix("_Z3addPfj", block, attributes, 2) != mix);
+    EXPECT(ag_token_kernel_mix(name, other, attributes, 2) != mix);
+    EXPECT(ag_token_kernel_mix(name, block, swapped, 2) != mix);
+    EXPECT(ag_token_kernel_mix(name, block, attributes, 1) != mix);
+    EXPECT(ag_token_kernel_mix(name, block, NULL, 0) != mix);
+}
+
+static void transfer_mixes_follow_what_a_token_is_made_of(void)
+{
+    uint64_t mixes[] = {ag_token_transfer_mix(AG_OP_MEMSET, 1, 0), ag_token_transfer_mix(AG_OP_MEMSET, 4, 0),
+                        ag_token_transfer_mix(AG_OP_COPY, 0, 0), ag_token_transfer_mix(AG_OP_COPY, 0, 1)};
+    for (size_t i = 0; i < 4; i++)
+        for (size_t k = 0; k < i; k++)
+            EXPECT(mixes[i] != mixes[k]);
+    EQUAL(ag_token_transfer_mix(AG_OP_COPY, 0, 8), mixes[3]);
+}
+
 static const struct unit_case cases[] = {
         {"equal identities are one token", equal_identities_are_one_token},
         {"different identities are different tokens", different_identities_are_different_tokens},
@@ -160,5 +184,7 @@ static const struct unit_case cases[] = {
         {"clear releases each user pointer once", clear_releases_each_user_once},
         {"hashes depend on every bit and on the size", hashes_depend_on_every_byte_and_on_the_size},
         {"records are rounded up to their alignment", records_are_rounded_up},
+        {"mixes of kernels follow name, block and attributes", kernel_mixes_follow_name_block_and_attributes},
+        {"mixes of memsets and copies", transfer_mixes_follow_what_a_token_is_made_of},
 };
 UNIT_MAIN(cases)
