@@ -76,6 +76,8 @@ bool fuzz_load(struct fuzz_code *code, bool library)
         good = !cu(cuLibraryLoadFromFile)(&code->handle, fuzz_state.kernels_path, NULL, NULL, 0, NULL, NULL, 0);
     else
         good = !cu(cuModuleLoad)(&code->module, fuzz_state.kernels_path);
+    if (good && !library)
+        good = !cu(cuModuleGetFunction)(&code->signal, code->module, "set_flag");
     for (int k = 0; k < FUZZ_KERNELS && good; k++) {
         CUkernel kernel = NULL;
         if (library) {

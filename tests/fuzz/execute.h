@@ -22,6 +22,7 @@ struct fuzz_code {
     CUmodule module;
     CUlibrary handle;
     CUfunction kernels[FUZZ_KERNELS]; /* CUkernel handles of a library */
+    CUfunction signal;                /* of a module: set_flag */
 };
 
 struct fuzz_buffer {
@@ -87,6 +88,8 @@ CUresult fuzz_bad(struct fuzz_runner *runner, const struct fuzz_op *op);
 void fuzz_stale(struct fuzz_runner *runner, int what);
 CUresult fuzz_info(struct fuzz_runner *runner, const struct fuzz_op *op, int *value);
 CUresult fuzz_duel(struct fuzz_runner *runner, const struct fuzz_op *op, unsigned int *seen);
+CUresult fuzz_signal(struct fuzz_runner *runner, const struct fuzz_op *op);
+bool fuzz_watch(const struct fuzz_op *op); /* false: it did not come */
 void fuzz_poison(struct fuzz_runner *runner, int launches);
 
 /* execute_op.c */

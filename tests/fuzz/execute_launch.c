@@ -399,6 +399,27 @@ CUresult fuzz_duel(struct fuzz_runner *runner, const struct fuzz_op *op, unsigne
     return result;
 }
 
+CUresult fuzz_signal(struct fuzz_runner *runner, const struct fuzz_op *op)
+{
+    struct fuzz_target to = fuzz_target(runner, op->a[0]);
+    CUdeviceptr at = fuzz_state.buffers[op->a[1]].at;
+    unsigned int value = (unsigned int)op->a[2];
+    void *params[] = {&at, &value};
+    return cu_pt(cuLaunchKernel, to.per_thread)(fuzz_state.own[to.ctx].signal, 1, 1, 1, 1, 1, 1, 0, to.stream, params,
+                                                NULL);
+}
+
+bool fuzz_watch(const struct fuzz_op *op)
+{
+    const unsigned int *cell = fuzz_host(&fuzz_state.buffers[op->a[0]]);
+    for (int i = 0; i < 60000; i++) {
+        if (__atomic_load_n(cell, __ATOMIC_ACQUIRE) == (unsigned int)op->a[1])
+            return true;
+        fuzz_nap(50);
+    }
+    return false;
+}
+
 /* A context of its own in which a kernel faults after some that do not. */
 void fuzz_poison(struct fuzz_runner *runner, int launches)
 {

@@ -395,6 +395,10 @@ static CUresult run(struct fuzz_runner *runner, const struct fuzz_op *op, size_t
         result = fuzz_duel(runner, op, &seen);
         fuzz_note(runner, " %u", seen);
         return result;
+    case FUZZ_signal:
+        return fuzz_signal(runner, op);
+    case FUZZ_watch:
+        return fuzz_watch(op) ? CUDA_SUCCESS : CUDA_ERROR_TIMEOUT;
     case FUZZ_poison:
         fuzz_poison(runner, a[1]);
         return CUDA_SUCCESS;

@@ -268,7 +268,8 @@ static void make_body(struct fuzz_gen *g, int t)
         else if (fuzz_chance(g, 1))
             op = (struct fuzz_op){.kind = FUZZ_host,
                                   .thread = t,
-                                  .a = {stream, fuzz_pick_buffer(g, t, 1u << FUZZ_PINNED), (int)fuzz_random(g, 1000)}};
+                                  .a = {stream, fuzz_pick_buffer(g, t, 1u << FUZZ_PINNED), (int)fuzz_random(g, 1000),
+                                        fuzz_chance(g, 50)}};
         g->loops[t].body[i] = op;
     }
 }

@@ -134,6 +134,30 @@ static void flags(struct fuzz_gen *g, int t)
     some_work(g, t, b, 4);
 }
 
+/* One stream stands at a gate, another gives a sign and then waits for the first: the host sees the sign. */
+static void sign(struct fuzz_gen *g, int t)
+{
+    int a = fuzz_pick_stream(g, t), b = fuzz_pick_stream(g, t), cell = fuzz_pick_buffer(g, t, 1u << FUZZ_PINNED);
+    int e = fuzz_pick_event(g, t), gate = g->gates, value = 1 + (int)fuzz_random(g, 1000000);
+    if (a < 0 || b < 0 || a == b || cell < 0 || gate == FUZZ_GATES || g->flags == FUZZ_FLAGS || g->threads > 1)
+        return;
+    FUZZ_EMIT(g, t, signal, b, cell, value); /* known, so that the next may be held */
+    FUZZ_EMIT(g, t, stream_sync, b);
+    if (!FUZZ_EMIT(g, t, gate, a, gate))
+        return;
+    g->gates++;
+    bool flag = fuzz_chance(g, 40);
+    bool told = flag ? FUZZ_EMIT(g, t, flag_write, a, g->flags) : FUZZ_EMIT(g, t, record, e, a, 0);
+    bool given = FUZZ_EMIT(g, t, signal, b, cell, value + 1);
+    if (told && flag)
+        FUZZ_EMIT(g, t, flag_wait, b, g->flags++);
+    else if (told)
+        FUZZ_EMIT(g, t, wait, b, e);
+    if (given)
+        FUZZ_EMIT(g, t, watch, cell, value + 1);
+    FUZZ_EMIT(g, t, open, gate);
+}
+
 static void graphs(struct fuzz_gen *g, int t)
 {
     int s = fuzz_pick_stream(g, t), graph = (int)fuzz_random(g, FUZZ_GRAPHS), exec = (int)fuzz_random(g, FUZZ_EXECS);
@@ -262,6 +286,8 @@ void fuzz_odd(struct fuzz_gen *g, int t)
         FUZZ_EMIT(g, t, info, (int)fuzz_random(g, 8), s);
     else if (dice < 942)
         FUZZ_EMIT(g, t, duel, s, fuzz_pick_buffer(g, t, 1u << FUZZ_PINNED));
+    else if (dice < 946)
+        sign(g, t);
     else if (dice < 950)
         FUZZ_EMIT(g, t, nap, (int)fuzz_random(g, 3000));
     else if (dice < 965)

@@ -307,6 +307,7 @@ static enum fuzz_verdict buf_new(struct fuzz_model *m, int t, const struct fuzz_
         entity = m->streams[s].entity;
     }
     memset(m->buffers[b].read, 0, sizeof(m->buffers[b].read));
+    memset(&m->buffers[b].signalled, 0, sizeof(m->buffers[b].signalled));
     m->buffers[b].kind = (enum fuzz_memory)kind;
     m->buffers[b].ctx = ctx;
     m->buffers[b].full = fuzz_on_host((enum fuzz_memory)kind); /* the host fills it */

@@ -75,6 +75,7 @@ struct fuzz_model {
         bool full; /* every word has a determined value */
         int writer;
         uint32_t written, read[FUZZ_ENTITIES];
+        struct fuzz_clock signalled; /* what is done once the last signal is seen */
     } buffers[FUZZ_ALL_BUFFERS];
     struct {
         struct fuzz_use use;
@@ -94,7 +95,8 @@ struct fuzz_model {
     } tokens[FUZZ_TOKENS];
     struct {
         bool closed, used;
-        int thread;
+        int thread, entity;
+        uint32_t at;
     } gate[FUZZ_GATES];
     struct {
         bool written;

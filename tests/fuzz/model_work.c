@@ -330,7 +330,10 @@ static enum fuzz_verdict gate(struct fuzz_model *m, const struct fuzz_op *op)
     }
     struct fuzz_effect effect = {.fills = -1};
     NEED(!m->gate[g].used && m->captured < 0);
-    TRY(fuzz_work(m, t, fuzz_model_stream(m, t, op->a[0]), &effect, NULL));
+    int s = fuzz_model_stream(m, t, op->a[0]);
+    TRY(fuzz_work(m, t, s, &effect, NULL));
+    m->gate[g].entity = m->streams[s].entity;
+    m->gate[g].at = m->streams[s].done.at[m->streams[s].entity];
     m->gate[g].used = m->gate[g].closed = true;
     m->gate[g].thread = t;
     m->gates[t]++;
@@ -374,6 +377,32 @@ static enum fuzz_verdict duel(struct fuzz_model *m, const struct fuzz_op *op)
     TRY(fuzz_access(m, b, true, &m->host[t]));
     TRY(fuzz_work(m, t, s, &effect, NULL));
     fuzz_join(&m->host[t], &m->streams[s].done);
+    return FUZZ_LEGAL;
+}
+
+/* A kernel that writes a cell which the host polls without a call. It may not stand behind a closed gate. */
+static enum fuzz_verdict signal(struct fuzz_model *m, const struct fuzz_op *op)
+{
+    int t = op->thread, s = fuzz_model_stream(m, t, op->a[0]), b = op->a[1];
+    NEED(fuzz_slot(b, FUZZ_BUFFERS) && m->buffers[b].kind == FUZZ_PINNED && s >= 0 && s < FUZZ_STREAMS);
+    NEED(m->threads == 1 && !m->streams[s].blocking && !m->streams[s].capturing);
+    struct fuzz_effect effect = {.writes = 1u << b, .codes = 1, .fills = -1};
+    TRY(fuzz_may_use(m, t, &m->buffers[b].use, true));
+    TRY(fuzz_access(m, b, true, &m->host[t])); /* the host must not see an older write */
+    TRY(fuzz_work(m, t, s, &effect, NULL));
+    m->buffers[b].signalled = m->streams[s].done;
+    return FUZZ_LEGAL;
+}
+
+static enum fuzz_verdict watch(struct fuzz_model *m, const struct fuzz_op *op)
+{
+    int t = op->thread, b = op->a[0];
+    NEED(fuzz_slot(b, FUZZ_BUFFERS) && m->buffers[b].use.live);
+    struct fuzz_clock *done = &m->buffers[b].signalled;
+    NEED(m->buffers[b].written > 0 && done->at[m->buffers[b].writer] == m->buffers[b].written);
+    for (int g = 0; g < FUZZ_GATES; g++)
+        NEED(!m->gate[g].closed || done->at[m->gate[g].entity] < m->gate[g].at);
+    fuzz_join(&m->host[t], done);
     return FUZZ_LEGAL;
 }
 
@@ -441,6 +470,10 @@ enum fuzz_verdict fuzz_model_work(struct fuzz_model *m, struct fuzz_op *op)
         return fuzz_model_graph(m, op);
     case FUZZ_duel:
         return duel(m, op);
+    case FUZZ_signal:
+        return signal(m, op);
+    case FUZZ_watch:
+        return watch(m, op);
     case FUZZ_poison:
         return poison(m, op);
     case FUZZ_bad:
