@@ -137,9 +137,13 @@ static void flags(struct fuzz_gen *g, int t)
 /* One stream stands at a gate, another gives a sign and then waits for the first: the host sees the sign. */
 static void sign(struct fuzz_gen *g, int t)
 {
-    int a = fuzz_pick_stream(g, t), b = fuzz_pick_stream(g, t), cell = fuzz_pick_buffer(g, t, 1u << FUZZ_PINNED);
+    int a = fuzz_pick_stream(g, t), b = 0, cell = fuzz_pick_buffer(g, t, 1u << FUZZ_PINNED);
+    while (b < FUZZ_STREAMS && g->model->streams[b].use.live)
+        b++;
     int e = fuzz_pick_event(g, t), gate = g->gates, value = 1 + (int)fuzz_random(g, 1000000);
-    if (a < 0 || b < 0 || a == b || cell < 0 || gate == FUZZ_GATES || g->flags == FUZZ_FLAGS || g->threads > 1)
+    if (a < 0 || cell < 0 || gate == FUZZ_GATES || g->flags == FUZZ_FLAGS || g->threads > 1)
+        return;
+    if (!FUZZ_EMIT(g, t, stream_new, b, 1, 0))
         return;
     FUZZ_EMIT(g, t, signal, b, cell, value); /* known, so that the next may be held */
     FUZZ_EMIT(g, t, stream_sync, b);
@@ -156,6 +160,7 @@ static void sign(struct fuzz_gen *g, int t)
     if (given)
         FUZZ_EMIT(g, t, watch, cell, value + 1);
     FUZZ_EMIT(g, t, open, gate);
+    FUZZ_EMIT(g, t, stream_del, b);
 }
 
 static void graphs(struct fuzz_gen *g, int t)
@@ -286,9 +291,9 @@ void fuzz_odd(struct fuzz_gen *g, int t)
         FUZZ_EMIT(g, t, info, (int)fuzz_random(g, 8), s);
     else if (dice < 942)
         FUZZ_EMIT(g, t, duel, s, fuzz_pick_buffer(g, t, 1u << FUZZ_PINNED));
-    else if (dice < 946)
+    else if (dice < 953)
         sign(g, t);
-    else if (dice < 950)
+    else if (dice < 956)
         FUZZ_EMIT(g, t, nap, (int)fuzz_random(g, 3000));
     else if (dice < 965)
         FUZZ_EMIT(g, t, set_global, s, (int)fuzz_random(g, 1000));
