@@ -5,6 +5,7 @@
 #include <string.h>
 #include <uthash.h>
 
+#include "shim/base/visit.h"
 #include "shim/hook/hook.h"
 
 /* An attribute of a function on a device, or LOADED and a context. */
@@ -139,12 +140,10 @@ static CUresult set_real(void *handle, bool is_kernel, CUfunction_attribute attr
 /* Brings the driver to the program's own value. */
 static void restore(const struct entry *entry, int value)
 {
-    CUcontext current = NULL;
-    bool pushed = (ag_real.cuCtxGetCurrent(&current) != CUDA_SUCCESS || current != entry->ctx) &&
-                  ag_real.cuCtxPushCurrent_v2(entry->ctx) == CUDA_SUCCESS;
+    struct ag_visit visit;
+    ag_visit_begin(&visit, entry->ctx);
     set_real(entry->handle, entry->is_kernel, SHARED, value, (CUdevice)entry->id.where);
-    if (pushed)
-        ag_real.cuCtxPopCurrent_v2(&current);
+    ag_visit_end(&visit);
 }
 
 void ag_limit_forget(void)

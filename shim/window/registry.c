@@ -5,6 +5,7 @@
 #include "shim/base/log.h"
 #include "shim/base/options.h"
 #include "shim/base/real.h"
+#include "shim/base/visit.h"
 #include "shim/window/window.h"
 
 struct ag_window *ag_windows[AG_WINDOWS_MAX];
@@ -123,16 +124,14 @@ static struct ag_window *find_or_make(CUcontext ctx, CUstream stream)
  * driver refuses it just now (inside a host function), and nothing is changed. */
 static bool clear(struct ag_window *w)
 {
-    CUcontext current = NULL;
-    bool pushed = (w->book.instance_count > 0 || w->templates.count > 0 || w->submitted < w->length) &&
-                  ag_real.cuCtxGetCurrent(&current) == CUDA_SUCCESS && current != w->target.ctx &&
-                  ag_real.cuCtxPushCurrent_v2(w->target.ctx) == CUDA_SUCCESS;
+    struct ag_visit visit = {NULL, AG_VISIT_NONE};
+    if (w->book.instance_count > 0 || w->templates.count > 0 || w->submitted < w->length)
+        ag_visit_begin(&visit, w->target.ctx);
     CUresult result = ag_window_submit(w, AG_STAT_COUNT, false);
     if (result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_PERMITTED)
         atomic_store(&ag_window_deferred, (int)result);
     if (w->submitted < w->length) {
-        if (pushed)
-            ag_real.cuCtxPopCurrent_v2(&current);
+        ag_visit_end(&visit);
         return false;
     }
     struct ag_stats stats = w->stats;
@@ -153,8 +152,7 @@ static bool clear(struct ag_window *w)
     w->trial = NULL;
     ag_book_clear(&w->book);
     ag_template_clear(&w->templates, release_exec, NULL);
-    if (pushed)
-        ag_real.cuCtxPopCurrent_v2(&current);
+    ag_visit_end(&visit);
     ag_token_clear(&w->table, release_site);
     return true;
 }

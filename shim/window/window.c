@@ -7,6 +7,7 @@
 #include "shim/base/log.h"
 #include "shim/base/options.h"
 #include "shim/base/real.h"
+#include "shim/base/visit.h"
 
 atomic_uint ag_window_open;
 atomic_int ag_window_captures;
@@ -402,16 +403,15 @@ bool ag_window_flush(struct ag_window *w, enum ag_stat reason, enum ag_patience 
     if (!atomic_load_explicit(&w->open, memory_order_relaxed) || !ag_window_lock(w, patience))
         return false;
     bool held = atomic_load_explicit(&w->open, memory_order_relaxed);
-    if (held) {
-        CUcontext current = NULL;
-        bool pushed = (ag_real.cuCtxGetCurrent(&current) != CUDA_SUCCESS || current != w->target.ctx) &&
-                      ag_real.cuCtxPushCurrent_v2(w->target.ctx) == CUDA_SUCCESS;
+    struct ag_visit visit;
+    if (held && !ag_visit_begin(&visit, w->target.ctx)) {
+        w->stats.count[AG_STAT_failures]++; /* in another context it would be lost; the next flush may succeed */
+    } else if (held) {
         bool cut = reason == AG_FLUSH_watchdog ? note_stall(w) : w->owner == ag_window_thread();
         CUresult result = ag_window_submit(w, reason, cut);
         if (result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_PERMITTED)
             atomic_store(&ag_window_deferred, (int)result);
-        if (pushed)
-            ag_real.cuCtxPopCurrent_v2(&current);
+        ag_visit_end(&visit);
     }
     ag_lock_release(&w->lock);
     return held;

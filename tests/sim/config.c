@@ -55,6 +55,10 @@ static bool read_failures(char *text)
         if (sim_config.n_failures == SIM_FAILURES_MAX || !code)
             return false;
         *nth++ = *code++ = 0;
+        size_t digits = strlen(nth);
+        failure->onwards = digits > 0 && nth[digits - 1] == '+';
+        if (failure->onwards)
+            nth[digits - 1] = 0;
         if (!read_number(nth, &failure->nth) || !read_number(code, &number) ||
             !read_text(failure->function, sizeof(failure->function), item))
             return false;

@@ -9,7 +9,7 @@
  *   devices=N                    default 1
  *   driver=N                     what cuDriverGetVersion answers (default 13000)
  *   memory_mb=N                  device memory (default 4096)
- *   fail=FUNCTION:NTH:CODE[;..]  the NTH call of FUNCTION returns CODE and does nothing
+ *   fail=FUNCTION:NTH:CODE[;..]  the NTH call of FUNCTION returns CODE and does nothing (NTH+: all from there on)
  *   drain=FUNCTION[;..]          these calls first wait for the context's work, as set-up calls of a real driver may
  *   log=PATH                     one line a call and one an executed op (- is stderr, %p the process id)
  *   report=PATH                  counters and virtual clock as one JSON line at exit (- is stdout, %p the process id)
@@ -27,6 +27,7 @@ enum sim_schedule { SIM_EAGER, SIM_LAZY, SIM_RANDOM };
 struct sim_failure {
     char function[64];
     unsigned long nth;
+    bool onwards; /* that call and all later ones */
     CUresult code;
 };
 

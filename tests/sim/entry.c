@@ -62,7 +62,9 @@ static CUresult requested_failure(enum sim_fn fn)
     static unsigned long seen[SIM_FAILURES_MAX];
     CUresult code = CUDA_SUCCESS;
     for (size_t i = 0; i < sim_config.n_failures; i++)
-        if (same_name(sim_config.failures[i].function, fn) && ++seen[i] == sim_config.failures[i].nth)
+        if (same_name(sim_config.failures[i].function, fn) &&
+            (++seen[i] == sim_config.failures[i].nth ||
+             (sim_config.failures[i].onwards && seen[i] > sim_config.failures[i].nth)))
             code = sim_config.failures[i].code;
     return code;
 }
