@@ -115,6 +115,17 @@ static void forget(const char *symbol, enum class class)
     }
 }
 
+/* Whether a call that found no memory is tried once more after the shim has given back its own. */
+static bool allocates(const char *symbol)
+{
+    static const char *const prefixes[] = {"cuMemAlloc",         "cuMemCreate",  "cuArray",       "cuMipmappedArray",
+                                           "cuGraphInstantiate", "cuModuleLoad", "cuLibraryLoad", "cuStreamCreate"};
+    for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++)
+        if (strncmp(symbol, prefixes[i], strlen(prefixes[i])) == 0)
+            return true;
+    return false;
+}
+
 #define GENERATE_NONE(symbol, variant, class, scope, blocking, stream, params, args)
 #define GENERATE_OWN(symbol, variant, class, scope, blocking, stream, params, args)
 #define GENERATE_GEN(symbol, variant, class, scope, blocking, stream, params, args)                                    \
@@ -125,7 +136,11 @@ static void forget(const char *symbol, enum class class)
         before(&call, stream);                                                                                         \
         if (class == DROP || class == STATE)                                                                           \
             forget(#symbol, class);                                                                                    \
-        return ag_hook_late(ag_real.symbol args);                                                                      \
+        CUresult result = ag_real.symbol args;                                                                         \
+        if (__builtin_expect(result == CUDA_ERROR_OUT_OF_MEMORY, 0) && allocates(#symbol) &&                           \
+            ag_window_release_graphs())                                                                                \
+            result = ag_real.symbol args;                                                                              \
+        return ag_hook_late(result);                                                                                   \
     }                                                                                                                  \
     AG_HOOK_EXPORT(symbol, params)
 

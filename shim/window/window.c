@@ -44,9 +44,11 @@ unsigned char *ag_window_record(struct ag_window *w, uint32_t size)
     return w->records + w->used;
 }
 
+/* Device memory for graphs, bytes; 0 until it is needed. */
+static _Atomic size_t limit;
+
 static size_t graph_limit(const struct ag_window *w)
 {
-    static _Atomic size_t limit;
     size_t bytes = atomic_load(&limit);
     if (bytes == 0) {
         size_t total = 0;
@@ -58,6 +60,33 @@ static size_t graph_limit(const struct ag_window *w)
         atomic_store(&limit, bytes);
     }
     return bytes;
+}
+
+bool ag_window_release_graphs(void)
+{
+    size_t before = atomic_load(&ag_window_graph_bytes);
+    unsigned count = atomic_load(&ag_window_count);
+    if (before == 0)
+        return false;
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    ag_real.cuThreadExchangeStreamCaptureMode(&mode);
+    for (unsigned i = 0; i < count; i++) {
+        struct ag_window *w = ag_windows[i];
+        struct ag_visit visit;
+        if (!ag_window_lock(w, AG_WAIT_SOME))
+            continue;
+        if ((w->book.instance_count > 0 || w->templates.count > 0) && ag_visit_begin(&visit, w->target.ctx)) {
+            w->stats.count[AG_STAT_evictions] += w->book.instance_count + w->templates.count;
+            ag_book_drop_instances(&w->book);
+            ag_template_clear(&w->templates, w->book.release, w->book.owner);
+            ag_visit_end(&visit);
+        }
+        ag_lock_release(&w->lock);
+    }
+    ag_real.cuThreadExchangeStreamCaptureMode(&mode);
+    /* the program needs the memory more, and may need it again */
+    atomic_store(&limit, before / 2 + 1);
+    return atomic_load(&ag_window_graph_bytes) < before;
 }
 
 /* The ops from the first held one on, one by one. Returns the first refusal. */

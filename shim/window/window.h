@@ -125,6 +125,10 @@ void ag_window_after_fork(void);
 /* Notes a code that the driver has answered: after some of them nothing more may be held. */
 void ag_window_note(CUresult result);
 
+/* Frees every executable graph, and allows half of their memory from now on: the program is out of device memory. True
+ * when some was freed. No lock held. */
+bool ag_window_release_graphs(void);
+
 void ag_window_collect(struct ag_stats *total);
 
 /* The watchdog's thread; started with the first held op. False when there is none: nothing may be held. */

@@ -59,3 +59,16 @@ unharmed() {
 @test "all of them" { unharmed 1+ 2 801 3; }
 @test "all from the fifth on" { unharmed 5+ 2 801; }
 @test "all from the second on, in a random schedule" { SIM_SCHEDULE=random unharmed 2+ 2; }
+
+@test "the program runs out of device memory: the shim gives back what its graphs take, and the program gets it" {
+  local schedule hungry
+  for schedule in "${schedules[@]}"; do
+    export SIM_OPTIONS=memory_mb=32,graph_kb=400
+    hungry=$(on_simulator "$schedule" "$build/doors/hungry")
+    AUTOGRAPH_GRAPH_MB=64 AUTOGRAPH_HOLD_US=20000 run -0 on_simulator_shimmed "$schedule" "$build/doors/hungry"
+    printf '%s\n\n%s\n' "$hungry" "$output"
+    [ "$output" = "$hungry" ]
+    [[ $output == *'turn 0: 31 blocks, then code 2'* ]]
+    holds "$(statistic evictions) > 0 and $(statistic replayed) > 100"
+  done
+}

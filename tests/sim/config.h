@@ -9,6 +9,7 @@
  *   devices=N                    default 1
  *   driver=N                     what cuDriverGetVersion answers (default 13000)
  *   memory_mb=N                  device memory (default 4096)
+ *   graph_kb=N                   device memory that an executable graph takes for each node (default 0)
  *   fail=FUNCTION:NTH:CODE[;..]  the NTH call of FUNCTION returns CODE and does nothing (NTH+: all from there on)
  *   drain=FUNCTION[;..]          these calls first wait for the context's work, as set-up calls of a real driver may
  *   log=PATH                     one line a call and one an executed op (- is stderr, %p the process id)
@@ -37,7 +38,7 @@ struct sim_failure {
 struct sim_config {
     enum sim_schedule schedule;
     uint64_t seed;
-    unsigned long idle_ms, patience, delay_us, queue, devices, driver, memory_mb, deinit;
+    unsigned long idle_ms, patience, delay_us, queue, devices, driver, memory_mb, graph_kb, deinit;
     struct sim_failure failures[SIM_FAILURES_MAX];
     size_t n_failures;
     char drains[SIM_DRAINS_MAX][64];

@@ -1,5 +1,6 @@
 /* Executable graphs: instantiation, launches, parameter updates. A change affects later launches only: a launch keeps
  * the plan it was given. Two launches of one executable graph never overlap. */
+#include "tests/sim/config.h"
 #include "tests/sim/node_task.h"
 #include "tests/sim/report.h"
 #include "samples/kernel_info.h"
@@ -26,6 +27,13 @@ static CUresult instantiate(CUgraphExec *out, CUgraph handle, unsigned long long
     struct sim_exec *exec = calloc(1, sizeof(*exec));
     if (!exec) {
         sim_plan_release(plan);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    exec->memory_size = plan->n_nodes * (sim_config.graph_kb << 10);
+    exec->memory = exec->memory_size ? sim_arena_take(ctx->device, exec->memory_size) : 0;
+    if (exec->memory_size && !exec->memory) {
+        sim_plan_release(plan);
+        free(exec);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     exec->plan = plan;
@@ -86,6 +94,8 @@ CUresult sim_cuGraphExecDestroy(CUgraphExec handle)
     sim_handle_free(SIM_EXEC, handle);
     sim_plan_release(exec->plan);
     sim_op_release(exec->last);
+    if (exec->memory_size)
+        sim_arena_give(exec->ctx->device, exec->memory, exec->memory_size);
     free(exec);
     return CUDA_SUCCESS;
 }

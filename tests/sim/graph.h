@@ -54,6 +54,8 @@ struct sim_exec {
     unsigned long long flags;
     unsigned int patched, retargeted; /* since the last launch */
     bool uploaded;
+    uintptr_t memory; /* on the device, when graphs are charged for (graph_kb) */
+    size_t memory_size;
 };
 
 struct sim_graph *sim_graph_new(bool with_handle);
