@@ -52,8 +52,6 @@ struct ag_limit {
 
 struct ag_site {
     struct ag_token *token;
-    uint32_t stall_reach; /* how often a stall after this op is expected before that is tried again; 0: not expected */
-    uint32_t stall_left;  /* of these, still to come */
     /* kernels */
     CUfunction function;
     bool is_kernel; /* function is a CUkernel handle */

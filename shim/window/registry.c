@@ -149,7 +149,7 @@ static bool clear(struct ag_window *w)
     w->used = 0;
     memset(&w->cutter, 0, sizeof w->cutter);
     memset(w->cache, 0, sizeof w->cache);
-    w->trial = NULL;
+    memset(&w->stalls, 0, sizeof w->stalls);
     ag_book_clear(&w->book);
     ag_template_clear(&w->templates, release_exec, NULL);
     ag_visit_end(&visit);

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "shim/base/log.h"
 #include "shim/base/options.h"
@@ -15,9 +16,6 @@ atomic_int ag_window_deferred;
 atomic_int ag_window_bypass = AG_BYPASS_early;
 
 _Atomic size_t ag_window_graph_bytes;
-
-/* Occurrences of an op for which a stall after it is expected without trying again, at most. */
-#define STALL_REACH_MAX 1024
 
 static _Thread_local __attribute__((tls_model("initial-exec"))) struct ag_effort effort;
 
@@ -113,6 +111,23 @@ static CUresult submit_eagerly(struct ag_window *w)
     return first;
 }
 
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* Draws a price of the book towards what n nodes have cost since start. A thread that was interrupted meanwhile tells
+ * nothing: what is far above the price counts as twice the price. */
+static void measured(double *price, uint64_t start, unsigned n)
+{
+    if (ag_options.costs != AG_COSTS_MEASURED)
+        return;
+    double us = (double)(now_ns() - start) / 1e3 / n;
+    *price += ((us < 2 * *price ? us : 2 * *price) - *price) / 8;
+}
+
 /* Builds an executable graph of the window's ops; NULL when memory for graphs is short or the driver refuses, which
  * *result tells. */
 static struct ag_exec *build_exec(struct ag_window *w, CUresult *result)
@@ -129,7 +144,9 @@ static struct ag_exec *build_exec(struct ag_window *w, CUresult *result)
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
     ag_real.cuThreadExchangeStreamCaptureMode(&mode);
     struct ag_exec *exec = NULL;
+    uint64_t start = now_ns();
     *result = ag_graph_build(&w->target, w->tokens, w->length, w->records, &exec);
+    measured(&w->book.params.build_us, start, w->length);
     ag_real.cuThreadExchangeStreamCaptureMode(&mode);
     if (*result != CUDA_SUCCESS) {
         w->stats.count[AG_STAT_failures]++;
@@ -182,6 +199,7 @@ static void launched(struct ag_window *w, unsigned patched, unsigned retargeted)
 static bool launch(struct ag_window *w, struct ag_book_choice *choice, CUresult *code)
 {
     struct ag_exec *exec = choice->instance->exec;
+    uint64_t start = choice->differing > 0 ? now_ns() : 0;
     uint32_t offset = 0;
     unsigned next = 0;
     for (unsigned i = 0; i < w->length && next < choice->differing; i++) {
@@ -199,8 +217,10 @@ static bool launch(struct ag_window *w, struct ag_book_choice *choice, CUresult 
         }
         offset += w->tokens[i]->record_size;
     }
-    if (choice->differing > 0)
+    if (choice->differing > 0) {
+        measured(&w->book.params.patch_us, start, choice->differing);
         ag_book_patched(choice->instance, choice, w->records);
+    }
     *code = ag_graph_launch(&w->target, exec);
     if (*code == CUDA_ERROR_NOT_PERMITTED)
         return true;
@@ -306,7 +326,7 @@ CUresult ag_window_submit(struct ag_window *w, enum ag_stat reason, bool cut)
             atomic_fetch_sub(&ag_window_open, 1);
         }
     }
-    if (!cut && !whole)
+    if (!cut && !held)
         return result;
     if (w->length > 0 && !whole)
         ag_book_learn(&w->book, w->tokens, w->length);
@@ -323,34 +343,10 @@ CUresult ag_window_submit(struct ag_window *w, enum ag_stat reason, bool cut)
     return result;
 }
 
-/* Whether the op just added is to be submitted at once: the program stopped after such ops before, as one does that
- * waits for memory to change. Its word is tried again after a while, twice as long each time that it holds. */
-static bool expects_stall(struct ag_window *w, struct ag_site *site)
+/* Where the program is, as far as stalls go: its last three ops. */
+static uint64_t place(const struct ag_window *w)
 {
-    if (w->trial != NULL) {
-        /* the program went on */
-        w->trial->stall_reach /= 2;
-        w->trial = NULL;
-    }
-    if (site->stall_reach == 0)
-        return false;
-    if (site->stall_left > 0) {
-        site->stall_left--;
-        return true;
-    }
-    w->trial = site;
-    return false;
-}
-
-/* The program stopped after the last op. Returns whether it has done so before. */
-static bool note_stall(struct ag_window *w)
-{
-    struct ag_site *site = w->tokens[w->length - 1]->user;
-    bool again = site->stall_reach > 0;
-    site->stall_reach = site->stall_reach < STALL_REACH_MAX / 2 ? 2 * site->stall_reach + 2 : STALL_REACH_MAX;
-    site->stall_left = site->stall_reach;
-    w->trial = NULL;
-    return again;
+    return w->cutter.hash & 0xfffffffff;
 }
 
 CUresult ag_window_add(struct ag_window *w, const struct ag_token *token, bool held)
@@ -377,8 +373,8 @@ CUresult ag_window_add(struct ag_window *w, const struct ag_token *token, bool h
     }
     if (ag_cut_push(&w->cutter, &w->cut, token->mix))
         return ag_window_submit(w, AG_STAT_COUNT, true);
-    if (held && expects_stall(w, token->user))
-        return ag_window_submit(w, AG_FLUSH_stall, true);
+    if (held && ag_stall_expected(&w->stalls, place(w)))
+        return ag_window_submit(w, AG_FLUSH_stall, false);
     return CUDA_SUCCESS;
 }
 
@@ -436,7 +432,9 @@ bool ag_window_flush(struct ag_window *w, enum ag_stat reason, enum ag_patience 
     if (held && !ag_visit_begin(&visit, w->target.ctx)) {
         w->stats.count[AG_STAT_failures]++; /* in another context it would be lost; the next flush may succeed */
     } else if (held) {
-        bool cut = reason == AG_FLUSH_watchdog ? note_stall(w) : w->owner == ag_window_thread();
+        if (reason == AG_FLUSH_watchdog)
+            ag_stall_note(&w->stalls, place(w));
+        bool cut = reason != AG_FLUSH_watchdog && w->owner == ag_window_thread();
         CUresult result = ag_window_submit(w, reason, cut);
         if (result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_PERMITTED)
             atomic_store(&ag_window_deferred, (int)result);

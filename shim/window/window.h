@@ -17,6 +17,7 @@
 #include "analysis/book.h"
 #include "analysis/cut.h"
 #include "analysis/effort.h"
+#include "analysis/stall.h"
 #include "analysis/template.h"
 #include "analysis/token.h"
 #include "shim/base/cuda.h"
@@ -46,9 +47,9 @@ struct ag_window {
     uint32_t capacity; /* bytes of the records' buffer */
     unsigned char *records;
     const struct ag_token *tokens[AG_CHUNK_MAX];
-    struct ag_site *trial; /* the last op's, when it is held although a stall after it was expected once; or NULL */
-    const void *owner;     /* the thread that added the last op */
+    const void *owner; /* the thread that added the last op */
     struct ag_cutter cutter;
+    struct ag_stalls stalls;
     struct ag_cut_params cut;
     struct ag_book book;
     struct ag_templates templates;
@@ -81,8 +82,9 @@ extern atomic_int ag_window_bypass;
  * own. NULL: the stream cannot be held. The window comes locked. */
 struct ag_window *ag_window_enter(CUstream stream, bool ptsz);
 
-/* Submits what is held. The caller has the lock. cut: the program's own calls caused it, at a place that comes back with
- * the same content, so the cutter starts anew; else the next chunk ends where it would have ended anyhow. Returns the first code of an op that the driver refused. */
+/* Submits what is held. The caller has the lock. cut: the program's own calls caused it, at a place that comes back
+ * with the same content, so the cutter starts anew; else the next chunk ends where it would have ended anyhow. Returns
+ * the first code of an op that the driver refused. */
 CUresult ag_window_submit(struct ag_window *window, enum ag_stat reason, bool cut);
 
 /* What to do about a window that another thread is at work in. That thread may be blocked inside the driver, behind a

@@ -34,7 +34,7 @@ def run_sample(build, name, shimmed, folder):
     env["AUTOGRAPH_SIM"] = f"schedule=lazy,seed=1,report={report}"
     if shimmed:
         # nothing may depend on how busy the machine is
-        env.update(LD_PRELOAD=os.path.join(build, "libautograph.so"), AUTOGRAPH_STATS=stats, AUTOGRAPH_HOLD_US="1000000")
+        env.update(LD_PRELOAD=os.path.join(build, "libautograph.so"), AUTOGRAPH_STATS=stats, AUTOGRAPH_HOLD_US="1000000", AUTOGRAPH_COSTS="fixed")
     subprocess.run([os.path.join(build, "samples", name)], env=env, check=True, stdout=subprocess.DEVNULL, timeout=120,
                    preexec_fn=fixed_addresses)
     return json.load(open(report)), json.load(open(stats)) if shimmed else None
