@@ -70,7 +70,7 @@ test: ## set-up and every test that needs no GPU (T=text: only suites with it in
 	@$(SETUP) test
 	@$(MAKE) --no-print-directory $(PARALLEL) test-run
 
-test-run: all $(UNIT_TESTS) $(SIM_TESTS)
+test-run: all $(UNIT_TESTS) $(SIM_TESTS) $(TEST_EXTRA)
 	@$(TEST_ENV) tests/lib/run-suite -j $(JOBS) --match '$(T)' $(UNIT_TESTS) $(SIM_TESTS) $(BATS)
 
 demo: ## set-up, build, and a launch-bound program without and with the shim

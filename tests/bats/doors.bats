@@ -16,7 +16,7 @@ setup_file() {
   command -v qemu-aarch64 >/dev/null || skip 'needs qemu-user'
   DOORS_BUILD=$DOORS_BUILD/aarch64
   DOORS_EMULATOR="qemu-aarch64 -L /usr/aarch64-linux-gnu"
-  env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS make -C "$BATS_TEST_DIRNAME/../.." -s CC=aarch64-linux-gnu-gcc B="$DOORS_BUILD" SAN= doors
+  env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS make -C "$BATS_TEST_DIRNAME/../.." -s -j2 CC=aarch64-linux-gnu-gcc B="$DOORS_BUILD" SAN= doors
 }
 
 setup() {
@@ -29,6 +29,8 @@ setup() {
   search=$DOORS_BUILD/sim
   preload=$shim
   others=''
+  # an emulator is slow, and the schedules are those of the same source
+  [ -z "$DOORS_EMULATOR" ] || schedules=(lazy)
   [ -x "$doors/door" ] || skip 'the programs are not built'
 }
 
@@ -122,11 +124,13 @@ aside() {
 }
 
 @test "RTLD_GLOBAL and the program's own scope" {
+  not_emulated 'an emulator is slow, and the machine makes no difference here'
   same "$doors/door" global
   caught 300
 }
 
 @test "RTLD_DEEPBIND: steps aside" {
+  not_emulated 'an emulator is slow, and the machine makes no difference here'
   same "$doors/door" deepbind
   aside blind 300
 }
@@ -143,6 +147,7 @@ aside() {
 }
 
 @test "dlmopen into the usual namespace" {
+  not_emulated 'an emulator is slow, and the machine makes no difference here'
   same "$doors/door" base
   [[ $last_output == *'300 operations'* ]]
 }
@@ -154,6 +159,7 @@ aside() {
 }
 
 @test "a second driver under another path is the program's own, and the shim steps aside" {
+  not_emulated 'an emulator is slow, and the machine makes no difference here'
   mkdir "$BATS_TEST_TMPDIR/second"
   cp "$DOORS_BUILD/sim/libcuda.so.1" "$BATS_TEST_TMPDIR/second/"
   same "$doors/door" another "$BATS_TEST_TMPDIR/second/libcuda.so.1"
@@ -162,12 +168,14 @@ aside() {
 }
 
 @test "names that lead nowhere give the loader's own answer, and the driver is still caught afterwards" {
+  not_emulated 'an emulator is slow, and the machine makes no difference here'
   same "$doors/door" missing libcuda.so,/nonexistent/libcuda.so.1,./libcuda.so,/nonexistent/libcuda.so
   [ "$(grep -c 'cannot open shared object file' <<<"$last_output")" = 4 ]
   caught 300
 }
 
 @test "dlclose as often as dlopen, in the middle of the work" {
+  not_emulated 'an emulator is slow, and the machine makes no difference here'
   same "$doors/door" close
   caught 300
 }
@@ -191,6 +199,7 @@ aside() {
 }
 
 @test "a constructor that runs before the shim's own: passed on, whatever the mode" {
+  not_emulated 'an emulator is slow, and the machine makes no difference here'
   others=$doors/libearly.so preload=$shim:$doors/libearly.so
   same "$doors/early"
   aside early 100
@@ -200,6 +209,7 @@ aside() {
 }
 
 @test "a destructor that launches" {
+  not_emulated 'an emulator is slow, and the machine makes no difference here'
   export WORK_LATE=1
   same "$doors/early"
   SIM_OPTIONS=deinit=0 same "$doors/early"
@@ -219,6 +229,7 @@ aside() {
 }
 
 @test "another preloaded library with a dlopen of its own, before and behind the shim" {
+  not_emulated 'an emulator is slow, and the machine makes no difference here'
   local other=$doors/interpose_dlopen.so
   others=$other
   for preload in "$other:$shim" "$shim:$other"; do
@@ -267,6 +278,7 @@ aside() {
 }
 
 @test "fork while other threads launch, synchronise and set attributes" {
+  not_emulated 'an emulator is slow, and the machine makes no difference here'
   same "$doors/process" fork_busy
   holds "$(total replayed) > 0"
 }
@@ -307,6 +319,7 @@ print(r["launches"] + r["memsets"] + r["graph_nodes"])' "$BATS_TEST_TMPDIR/repor
 }
 
 @test "launches from exit handlers and destructors, before and after the driver is shut down" {
+  not_emulated 'an emulator is slow, and the machine makes no difference here'
   same "$doors/process" work_at_exit
   SIM_OPTIONS=deinit=0 same "$doors/process" work_at_exit
   [[ $last_output == *'destructor: 0'* ]]
@@ -322,6 +335,7 @@ print(r["launches"] + r["memsets"] + r["graph_nodes"])' "$BATS_TEST_TMPDIR/repor
 }
 
 @test "exit from a signal handler while other threads launch" {
+  not_emulated 'an emulator is slow, and the machine makes no difference here'
   same "$doors/process" exit_in_handler_busy
   [ "$last_status" = 3 ]
 }
@@ -333,6 +347,7 @@ print(r["launches"] + r["memsets"] + r["graph_nodes"])' "$BATS_TEST_TMPDIR/repor
 }
 
 @test "pthread_cancel of a thread that launches" {
+  not_emulated 'an emulator is slow, and the machine makes no difference here'
   # a full queue would make the simulator wait, which a thread may be cancelled in
   SIM_OPTIONS=queue=1000000 same "$doors/process" cancel
   holds "$(total replayed) > 0"

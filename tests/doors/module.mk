@@ -51,3 +51,12 @@ $(DOORS)/early: $(DOORS)/libearly.so $(B)/sim/libcuda.so.1
 DOORS_ALL := $(DOOR_PROGRAMS) $(B)/libautograph.so $(B)/libautograph_cuda.so $(B)/sim/libcuda.so.1 $(SAMPLE_KERNELS)
 .PHONY: doors
 doors: $(DOORS_ALL)
+
+# doors_aarch64.bats would build them itself, but under its time limit.
+.PHONY: doors-aarch64
+doors-aarch64:
+	$(Q)$(MAKE) --no-print-directory -s CC=aarch64-linux-gnu-gcc B=$(B)/aarch64 SAN= doors
+
+ifeq ($(SAN)$(shell uname -m),x86_64)
+TEST_EXTRA += $(if $(and $(shell command -v aarch64-linux-gnu-gcc),$(shell command -v qemu-aarch64)),doors-aarch64)
+endif

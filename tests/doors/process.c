@@ -140,7 +140,7 @@ static int fork_busy(void)
     int bad = begin(&work);
     for (unsigned i = 0; i < LAUNCHERS; i++)
         pthread_create(&threads[i], NULL, launch_until_stopped, NULL);
-    for (unsigned i = 0; i < 40 && bad == 0; i++) {
+    for (unsigned i = 0; i < 15 && bad == 0; i++) {
         bad = work_round(&work, i);
         pid_t child = fork();
         if (child == 0) {
