@@ -10,6 +10,7 @@
 struct site {
     uint32_t argument_bytes;
     uint32_t shared_accepted;
+    bool plain;
 };
 
 struct ag_sim_window {
@@ -24,6 +25,7 @@ struct ag_sim_window {
     const struct ag_token *tokens[AG_CHUNK_MAX];
     struct ag_cutter cutter;
     struct ag_book book;
+    struct ag_templates templates;
     struct ag_token_table table;
 };
 
@@ -38,6 +40,13 @@ void ag_sim_init(struct ag_sim *sim, const struct ag_sim_params *params)
     sim->params = *params;
 }
 
+/* Nothing was built, so nothing is freed. */
+static void keep(void *owner, void *exec)
+{
+    (void)owner;
+    (void)exec;
+}
+
 static void window_reset(struct ag_sim *sim, struct ag_sim_window *w)
 {
     if (w->open)
@@ -47,6 +56,7 @@ static void window_reset(struct ag_sim *sim, struct ag_sim_window *w)
     w->used = 0;
     memset(&w->cutter, 0, sizeof w->cutter);
     ag_book_clear(&w->book);
+    ag_template_clear(&w->templates, keep, NULL);
     ag_token_clear(&w->table, free);
 }
 
@@ -111,6 +121,32 @@ static void count_launch(struct ag_sim *sim, const struct ag_sim_window *w, cons
     sim->totals.lengths[w->length]++;
 }
 
+/* A chunk without an instance; false: nothing was launched. */
+static bool launch_template(struct ag_sim *sim, struct ag_sim_window *w)
+{
+    static char exec; /* stands for every graph */
+    struct ag_cost_counts *counts = &sim->totals.counts;
+    for (unsigned i = 0; i < w->length; i++)
+        if (!((const struct site *)w->tokens[i]->user)->plain)
+            return false;
+    enum ag_template_action action = ag_template_choose(&w->templates, w->length);
+    if (action == AG_TEMPLATE_NONE)
+        return false;
+    if (action == AG_TEMPLATE_BUILD) {
+        ag_template_add(&w->templates, w->length, &exec);
+        counts->builds++;
+        counts->built_nodes += w->length;
+    } else {
+        counts->patched += w->length;
+        counts->retargeted += w->length;
+    }
+    counts->replayed += w->length;
+    counts->graph_launches++;
+    sim->totals.lengths[w->length]++;
+    w->submitted = w->length;
+    return true;
+}
+
 static void submit_chunk(struct ag_sim *sim, struct ag_sim_window *w)
 {
     struct ag_book_choice choice;
@@ -128,7 +164,8 @@ static void submit_chunk(struct ag_sim *sim, struct ag_sim_window *w)
     }
     if (choice.action == AG_BOOK_EAGER || choice.instance == NULL) {
         w->book.previous = NULL;
-        submit_eagerly(sim, w, AG_SIM_UNKNOWN);
+        if (!launch_template(sim, w))
+            submit_eagerly(sim, w, AG_SIM_UNKNOWN);
         return;
     }
     ag_book_used(&w->book, choice.instance);
@@ -223,6 +260,7 @@ int ag_sim_launch(struct ag_sim *sim, uint64_t stream, uint32_t thread, const st
         ag_sim_flush_all(sim, thread);
         if (site == NULL && (site = calloc(1, sizeof *site)) == NULL)
             return -ENOMEM;
+        site->plain = op->plain;
         site->argument_bytes = op->argument_bytes;
         site->shared_accepted = op->shared;
         token->user = site;

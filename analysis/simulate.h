@@ -15,6 +15,7 @@
 #include "analysis/cost.h"
 #include "analysis/cut.h"
 #include "analysis/op.h"
+#include "analysis/template.h"
 
 /* Why launches went out by themselves. */
 enum ag_sim_eager {
@@ -47,6 +48,7 @@ struct ag_sim_op {
     const void *record; /* record_size bytes, a multiple of AG_RECORD_ALIGN, with deterministic padding */
     uint32_t record_size;
     uint32_t argument_bytes; /* of a kernel; what patching costs depends on it */
+    bool plain;              /* a kernel without attributes: a node of any template takes it */
     uint32_t shared;         /* dynamic shared memory of a kernel, bytes */
 };
 

@@ -203,13 +203,31 @@ static const char *parse_iteration(char *rest, struct ag_trace_event *event)
     return rest == NULL ? NULL : "more fields than an iteration has";
 }
 
+static const char *parse_early(char *rest, struct ag_trace_event *event)
+{
+    if (!microseconds(field(&rest), &event->time_us))
+        return "the time is no number";
+    if (!number32(field(&rest), &event->thread))
+        return "the thread is no number";
+    const char *text = field(&rest);
+    if (text == NULL || !number(&text, 10, '\0', UINT64_MAX, &event->stream))
+        return "the stream is no number";
+    text = field(&rest);
+    if (text == NULL || !number(&text, 10, '\0', UINT64_MAX, &event->iteration))
+        return "the number of launches is none";
+    event->name = field(&rest);
+    if (event->name == NULL || *event->name == '\0')
+        return "there is no reason";
+    return rest == NULL ? NULL : "more fields than an early submission has";
+}
+
 int ag_trace_parse(char *line, struct ag_trace_event *event, const char **problem)
 {
     char *rest = line;
     const char *kind = field(&rest);
     memset(event, 0, sizeof *event);
     event->kind = (enum ag_trace_kind)kind[0];
-    *problem = "not a line of a trace: it begins with none of I, F, K, C and a tab";
+    *problem = "not a line of a trace: it begins with none of I, F, K, C, S and a tab";
     if (kind[0] != '\0' && kind[1] == '\0' && rest != NULL) {
         if (kind[0] == AG_TRACE_LAUNCH)
             *problem = parse_launch(rest, event);
@@ -217,6 +235,8 @@ int ag_trace_parse(char *line, struct ag_trace_event *event, const char **proble
             *problem = parse_call(rest, event);
         else if (kind[0] == AG_TRACE_FUNCTION)
             *problem = parse_function(rest, event);
+        else if (kind[0] == AG_TRACE_EARLY)
+            *problem = parse_early(rest, event);
         else if (kind[0] == AG_TRACE_ITERATION)
             *problem = parse_iteration(rest, event);
     }

@@ -6,6 +6,7 @@
  *                                     a kernel launch. attributes: `-` or nothing for none, or id=value,... where value
  *                                     is the first four bytes as a number; arguments: each parameter's bytes in hex
  *   C  time_us  thread  call  a,b,... another driver call and its first arguments, in hex
+ *   S  time_us  thread  stream  ops  reason   so many held launches were submitted early
  *
  * Streams and threads are small numbers, 0 the legacy default stream.
  *
@@ -21,7 +22,13 @@
 #define AG_TRACE_ATTRIBUTES 16
 #define AG_TRACE_CALL_ARGUMENTS 5
 
-enum ag_trace_kind { AG_TRACE_ITERATION = 'I', AG_TRACE_FUNCTION = 'F', AG_TRACE_LAUNCH = 'K', AG_TRACE_CALL = 'C' };
+enum ag_trace_kind {
+    AG_TRACE_ITERATION = 'I',
+    AG_TRACE_FUNCTION = 'F',
+    AG_TRACE_LAUNCH = 'K',
+    AG_TRACE_CALL = 'C',
+    AG_TRACE_EARLY = 'S'
+};
 
 struct ag_trace_attribute {
     uint32_t id, value;
@@ -33,10 +40,10 @@ struct ag_trace_event {
     double time_us;
     uint32_t thread;
     uint32_t function;                  /* F, K */
-    const char *name;                   /* F: of the kernel; C: of the call; K: NULL */
+    const char *name;                   /* F: of the kernel; C: of the call; K: NULL; S: the reason */
     const char *sizes;                  /* F: the sizes as written */
-    uint64_t iteration;                 /* I */
-    uint64_t stream;                    /* K */
+    uint64_t iteration;                 /* I; S: ops */
+    uint64_t stream;                    /* K, S */
     uint32_t grid[3], block[3], shared; /* K */
     struct ag_trace_attribute attributes[AG_TRACE_ATTRIBUTES];
     unsigned attribute_count;               /* K */

@@ -24,6 +24,8 @@ struct ag_trace_file {
 /* Reads a trace, unpacking it when it is xz. Returns 0, or AG_TOOL_USAGE after one line on stderr that names the file
  * (and the line). Release the file in every case. */
 int ag_trace_file_read(struct ag_trace_file *file, const char *path);
+/* The same, up to the text: what is packed or binary is made lines of, and nothing is checked. */
+int ag_trace_file_load(struct ag_trace_file *file, const char *path);
 void ag_trace_file_release(struct ag_trace_file *file);
 
 /* What a driver call other than a launch does to held work; from the hook table. */
@@ -60,6 +62,11 @@ struct ag_trace_player *ag_trace_player_make(const struct ag_sim_params *params,
 int ag_trace_player_play(struct ag_trace_player *player, const struct ag_trace_file *file);
 struct ag_sim *ag_trace_player_sim(struct ag_trace_player *player);
 void ag_trace_player_free(struct ag_trace_player *player);
+
+/* Whether this is a trace as the shim writes it; and its lines. *text is the caller's, also after a failure. Returns 0
+ * or an exit status after one line on stderr. */
+bool ag_trace_is_binary(const char *text, size_t length);
+int ag_trace_binary_to_text(const char *path, const char *binary, size_t length, char **text, size_t *text_length);
 
 int ag_trace_simulate(int argc, char **argv);
 

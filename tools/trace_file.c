@@ -148,11 +148,23 @@ static int parse(struct ag_trace_file *file, struct functions *functions)
     return 0;
 }
 
+int ag_trace_file_load(struct ag_trace_file *file, const char *path)
+{
+    *file = (struct ag_trace_file){.path = path};
+    int status = read_text(file);
+    if (status || !ag_trace_is_binary(file->text, file->length))
+        return status;
+    char *binary = file->text;
+    file->text = NULL;
+    status = ag_trace_binary_to_text(path, binary, file->length, &file->text, &file->length);
+    free(binary);
+    return status;
+}
+
 int ag_trace_file_read(struct ag_trace_file *file, const char *path)
 {
     struct functions functions = {0};
-    *file = (struct ag_trace_file){.path = path};
-    int status = read_text(file);
+    int status = ag_trace_file_load(file, path);
     if (!status)
         status = parse(file, &functions);
     free(functions.seen);

@@ -181,6 +181,7 @@ static int launch(struct ag_trace_player *player, const struct ag_trace_event *e
                            .record = player->record,
                            .record_size = size,
                            .argument_bytes = event->argument_bytes,
+                           .plain = key.count == 0,
                            .shared = event->shared};
     return ag_sim_launch(&player->sim, event->stream, event->thread, &op);
 }

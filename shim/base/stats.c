@@ -32,6 +32,11 @@ static const struct {
 #undef AG_STAT_BYPASS
 };
 
+const char *ag_stats_key(enum ag_stat stat)
+{
+    return keys[stat].name;
+}
+
 void ag_stats_start(void)
 {
     clock_gettime(CLOCK_MONOTONIC, &started);

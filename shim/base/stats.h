@@ -45,6 +45,9 @@ struct ag_caller {
 /* Counts one such call. */
 void ag_stats_caller(struct ag_caller *caller);
 
+/* The key of a counter, without its group. */
+const char *ag_stats_key(enum ag_stat stat);
+
 /* Adds the process's own set to total. */
 void ag_stats_collect(struct ag_stats *total);
 

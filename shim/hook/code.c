@@ -2,9 +2,12 @@
  * a function that was launched before is loaded, and answering needs no flush. */
 #include "shim/hook/hook.h"
 #include "shim/hook/limit.h"
+#include "shim/trace/trace.h"
 
 static void before(struct ag_caller *caller, void *handle)
 {
+    if (ag_trace_on())
+        ag_trace_call_handle(caller->symbol, handle, NULL, 0);
     if (atomic_load_explicit(&ag_window_open, memory_order_relaxed) != 0 && !ag_limit_loaded(handle)) {
         ag_stats_caller(caller);
         ag_order_all(AG_FLUSH_module, AG_WAIT_SOME);

@@ -3,6 +3,7 @@
 
 #include "shim/hook/hook.h"
 #include "shim/hook/limit.h"
+#include "shim/trace/trace.h"
 
 enum class { RECORD, FLUSH, CAPTURE, DROP, STATE, LOOKUP, PASS };
 enum variant { LEGACY, PTSZ, PTDS };
@@ -71,8 +72,18 @@ static enum ag_patience patience_of(const struct call *call, enum ag_stat reason
     return AG_WAIT_SOME;
 }
 
+static void note(const struct call *call, CUstream stream)
+{
+    if (call->has_stream)
+        ag_trace_call_stream(call->symbol, stream, call->variant != LEGACY, NULL, 0);
+    else
+        ag_trace_call(call->symbol);
+}
+
 static void before(struct call *call, CUstream stream)
 {
+    if (ag_trace_on())
+        note(call, stream);
     if (atomic_load_explicit(&ag_window_open, memory_order_relaxed) == 0)
         return;
     ag_stats_caller(&call->caller);

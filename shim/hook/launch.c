@@ -5,6 +5,7 @@
 #include "shim/base/log.h"
 #include "shim/hook/hook.h"
 #include "shim/hook/limit.h"
+#include "shim/trace/trace.h"
 
 /* A launch as the program gave it. */
 struct launch {
@@ -293,12 +294,32 @@ static void before(CUfunction function, unsigned shared, CUstream stream, bool p
         ag_limit_enforce(function, shared);
 }
 
+static void trace_unread(const struct launch *l)
+{
+    ag_trace_launch_unread(l->stream, l->ptsz, l->function, l->grid, l->block, l->shared, l->attributes,
+                           l->attribute_count);
+}
+
 /* Submits what came before and gives the launch to the driver. No window is locked. */
 static CUresult pass(const struct launch *l, enum ag_stat why)
 {
+    if (ag_trace_on())
+        trace_unread(l);
     before(l->function, l->shared, l->stream, l->ptsz);
     ag_hook_passed(why);
     return ag_hook_late(forward(l));
+}
+
+/* A launch that the driver has just taken; its record is clear, and stays so. */
+static void trace_first(const struct launch *l, const struct ag_site *site, unsigned char *record)
+{
+    struct ag_kernel_record kernel = {.grid = {l->grid[0], l->grid[1], l->grid[2]}, .shared = l->shared};
+    memcpy(record, &kernel, sizeof kernel);
+    if (copy_arguments(site, l, record + sizeof kernel))
+        ag_trace_launch(l->stream, l->ptsz, site, record);
+    else
+        trace_unread(l);
+    memset(record, 0, site->token->record_size);
 }
 
 static CUresult launch(const struct launch *l)
@@ -322,6 +343,8 @@ static CUresult launch(const struct launch *l)
             struct ag_kernel_record *kernel = (struct ag_kernel_record *)(void *)record;
             memcpy(kernel->grid, l->grid, sizeof kernel->grid);
             kernel->shared = l->shared;
+            if (ag_trace_on())
+                ag_trace_launch(l->stream, l->ptsz, site, record);
             CUresult result = ag_window_add(w, token, true);
             ag_lock_release(&w->lock);
             return result;
@@ -338,6 +361,8 @@ static CUresult launch(const struct launch *l)
     if (w == NULL || result != CUDA_SUCCESS) {
         if (w != NULL)
             ag_lock_release(&w->lock);
+        if (ag_trace_on())
+            trace_unread(l);
         ag_hook_passed(AG_BYPASS_limit);
         return ag_hook_late(result);
     }
@@ -350,9 +375,13 @@ static CUresult launch(const struct launch *l)
         if (l->shared > site->shared_accepted)
             site->shared_accepted = l->shared;
         memset(record, 0, token->record_size);
+        if (ag_trace_on())
+            trace_first(l, site, record);
         w->stats.count[AG_BYPASS_first]++;
         ag_window_add(w, token, false);
     } else {
+        if (ag_trace_on())
+            trace_unread(l);
         ag_hook_passed(AG_BYPASS_limit);
     }
     ag_lock_release(&w->lock);

@@ -7,6 +7,7 @@
 
 #include "shim/base/visit.h"
 #include "shim/hook/hook.h"
+#include "shim/trace/trace.h"
 
 /* An attribute of a function on a device, or LOADED and a context. */
 struct id {
@@ -219,6 +220,8 @@ static CUresult set(void *handle, bool is_kernel, CUfunction_attribute attribute
 CUresult ag_hook_cuFuncSetAttribute(CUfunction hfunc, CUfunction_attribute attrib, int value)
 {
     CUdevice device;
+    if (ag_trace_on())
+        ag_trace_call_handle("cuFuncSetAttribute", NULL, (uint64_t[]){(uintptr_t)hfunc, attrib, (unsigned)value}, 3);
     if (ag_real.cuCtxGetDevice(&device) != CUDA_SUCCESS)
         return ag_real.cuFuncSetAttribute(hfunc, attrib, value);
     return set(hfunc, false, attrib, value, device);
@@ -227,6 +230,8 @@ AG_HOOK_EXPORT(cuFuncSetAttribute, (CUfunction hfunc, CUfunction_attribute attri
 
 CUresult ag_hook_cuKernelSetAttribute(CUfunction_attribute attrib, int val, CUkernel kernel, CUdevice dev)
 {
+    if (ag_trace_on())
+        ag_trace_call_handle("cuKernelSetAttribute", NULL, (uint64_t[]){attrib, (unsigned)val, (uintptr_t)kernel}, 3);
     return set(kernel, true, attrib, val, dev);
 }
 AG_HOOK_EXPORT(cuKernelSetAttribute, (CUfunction_attribute attrib, int val, CUkernel kernel, CUdevice dev))

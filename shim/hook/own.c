@@ -4,10 +4,13 @@
 
 #include "shim/base/log.h"
 #include "shim/hook/hook.h"
+#include "shim/trace/trace.h"
 
 /* A query that answers "not ready" must become ready without further calls, so everything is submitted first. */
-static CUresult queried(CUresult result)
+static CUresult queried(const char *symbol, CUresult result)
 {
+    if (result == CUDA_ERROR_NOT_READY && ag_trace_on())
+        ag_trace_call(symbol);
     if (result == CUDA_ERROR_NOT_READY)
         ag_order_all(AG_FLUSH_event, AG_WAIT_NO);
     return ag_hook_late(result);
@@ -16,7 +19,7 @@ static CUresult queried(CUresult result)
 #define EVENT_QUERY(symbol, params, args)                                                                              \
     CUresult ag_hook_##symbol params                                                                                   \
     {                                                                                                                  \
-        return queried(ag_real.symbol args);                                                                           \
+        return queried(#symbol, ag_real.symbol args);                                                                  \
     }                                                                                                                  \
     AG_HOOK_EXPORT(symbol, params)
 
@@ -31,7 +34,7 @@ EVENT_QUERY(cuEventElapsedTime_v2, (float *pMilliseconds, CUevent hStart, CUeven
     {                                                                                                                  \
         if (atomic_load_explicit(&ag_window_open, memory_order_relaxed) != 0)                                          \
             ag_order_stream(hStream, per_thread, AG_FLUSH_event);                                                      \
-        return queried(ag_real.symbol(hStream));                                                                       \
+        return queried(#symbol, ag_real.symbol(hStream));                                                              \
     }                                                                                                                  \
     AG_HOOK_EXPORT(symbol, (CUstream hStream))
 
@@ -63,6 +66,8 @@ static void capture_over(void)
 #define BEGIN_CAPTURE(symbol, per_thread, params, args)                                                                \
     CUresult ag_hook_##symbol params                                                                                   \
     {                                                                                                                  \
+        if (ag_trace_on())                                                                                             \
+            ag_trace_call_stream(#symbol, hStream, per_thread, NULL, 0);                                               \
         atomic_fetch_add(&ag_window_captures, 1);                                                                      \
         ag_order_stream(hStream, per_thread, AG_FLUSH_capture);                                                        \
         ag_order_all(AG_FLUSH_capture, AG_WAIT_SOME);                                                                  \
@@ -104,6 +109,8 @@ static CUresult ended(CUresult result, CUstream stream)
 #define END_CAPTURE(symbol)                                                                                            \
     CUresult ag_hook_##symbol(CUstream hStream, CUgraph *phGraph)                                                      \
     {                                                                                                                  \
+        if (ag_trace_on())                                                                                             \
+            ag_trace_call(#symbol);                                                                                    \
         return ended(ag_real.symbol(hStream, phGraph), hStream);                                                       \
     }                                                                                                                  \
     AG_HOOK_EXPORT(symbol, (CUstream hStream, CUgraph * phGraph))
@@ -115,6 +122,8 @@ END_CAPTURE(cuStreamEndCapture_ptsz)
 #define STREAM_DESTROY(symbol)                                                                                         \
     CUresult ag_hook_##symbol(CUstream hStream)                                                                        \
     {                                                                                                                  \
+        if (ag_trace_on())                                                                                             \
+            ag_trace_call_stream(#symbol, hStream, false, NULL, 0);                                                    \
         ag_order_stream(hStream, false, AG_FLUSH_stream);                                                              \
         if (hStream != NULL && hStream != CU_STREAM_LEGACY && hStream != CU_STREAM_PER_THREAD)                         \
             ag_window_forget(NULL, hStream);                                                                           \

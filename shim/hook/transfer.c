@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "shim/hook/hook.h"
+#include "shim/trace/trace.h"
 
 /* What a pointer is, as far as a graph node depends on it. */
 struct place {
@@ -44,13 +45,15 @@ struct key {
 
 /* A call on its way: begin() holds it, or says how it goes past; end() learns from the driver's answer. */
 struct transfer {
+    const char *call;
     CUstream stream;
     bool ptsz;
     enum ag_op_kind kind;
     uint32_t element; /* bytes of a memset's element */
     uint32_t sources; /* kinds of memory that a copy may read from: SOURCE() of memory types, or 0 for a memset */
     CUdeviceptr target, source;
-    size_t bytes; /* 0: not to be held */
+    size_t bytes;           /* 0: not to be held */
+    uint64_t second, third; /* the call's arguments after the target, as the trace notes them */
     const void *record;
     uint32_t record_size;
     /* begin()'s findings */
@@ -141,6 +144,8 @@ static void learn(const struct transfer *t)
  * submitted. */
 static bool begin(struct transfer *t, CUresult *result)
 {
+    if (ag_trace_on())
+        ag_trace_call_stream(t->call, t->stream, t->ptsz, (uint64_t[]){t->target, t->second, t->third}, 3);
     t->certain = certain(t);
     if (t->certain && hold(t, result))
         return true;
@@ -162,7 +167,10 @@ static CUresult end(const struct transfer *t, CUresult result)
     CUresult ag_hook_##symbol(CUdeviceptr dstDevice, value_type value, size_t N, CUstream hStream)                     \
     {                                                                                                                  \
         struct ag_memset_record record = {.target = dstDevice, .count = N, .value = value};                            \
-        struct transfer t = {.stream = hStream,                                                                        \
+        struct transfer t = {.call = #symbol,                                                                          \
+                             .second = value,                                                                          \
+                             .third = N,                                                                               \
+                             .stream = hStream,                                                                        \
                              .ptsz = per_thread,                                                                       \
                              .kind = AG_OP_MEMSET,                                                                     \
                              .element = size,                                                                          \
@@ -186,7 +194,10 @@ MEMSET(cuMemsetD32Async_ptsz, unsigned int, 4, true)
     CUresult ag_hook_##symbol params                                                                                   \
     {                                                                                                                  \
         struct ag_copy_record record = {.target = (to), .source = (from), .bytes = (size)};                            \
-        struct transfer t = {.stream = hStream,                                                                        \
+        struct transfer t = {.call = #symbol,                                                                          \
+                             .second = (from),                                                                         \
+                             .third = (size),                                                                          \
+                             .stream = hStream,                                                                        \
                              .ptsz = per_thread,                                                                       \
                              .kind = AG_OP_COPY,                                                                       \
                              .sources = readable,                                                                      \

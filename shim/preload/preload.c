@@ -15,6 +15,7 @@
 #include "shim/hook/hook.h"
 #include "shim/hook/limit.h"
 #include "shim/preload/locate.h"
+#include "shim/trace/trace.h"
 
 /* Called by dlopen.S. They return the function to go on with. */
 void *ag_preload_dlopen(const char **file, unsigned long *mode, const void *caller);
@@ -111,6 +112,7 @@ static void stand_aside(void)
 {
     ag_order_all(AG_FLUSH_exit, AG_WAIT_SOME);
     atomic_store(&ag_window_bypass, AG_BYPASS_ended);
+    ag_trace_write(false);
 }
 
 /* What cannot be submitted now stays with the parent. */
@@ -126,6 +128,7 @@ static void in_child(void)
     bool used = atomic_load(&ag_window_count) > 0;
     ag_window_after_fork();
     ag_limit_in_child();
+    ag_trace_in_child();
     if (used) {
         atomic_store(&ag_window_bypass, AG_BYPASS_ended);
         written = true;
@@ -151,6 +154,7 @@ __attribute__((constructor)) static void begin(void)
     int early = AG_BYPASS_early;
     ag_options_load();
     ag_stats_start();
+    ag_trace_start();
     pthread_atfork(before_fork, NULL, in_child);
     atexit(stand_aside);
     atomic_compare_exchange_strong(&ag_window_bypass, &early, (int)reason_not_to_hold());
@@ -158,6 +162,7 @@ __attribute__((constructor)) static void begin(void)
 
 __attribute__((destructor)) static void end(void)
 {
+    ag_trace_write(true);
     if (written || ag_options.stats[0] == '\0')
         return;
     written = true;

@@ -9,6 +9,7 @@
 #include "shim/base/options.h"
 #include "shim/base/real.h"
 #include "shim/base/visit.h"
+#include "shim/trace/trace.h"
 
 atomic_uint ag_window_open;
 atomic_int ag_window_captures;
@@ -312,8 +313,11 @@ CUresult ag_window_submit(struct ag_window *w, enum ag_stat reason, bool cut)
         unsigned count = w->length - w->submitted;
         if (count > w->stats.count[AG_STAT_held_max])
             w->stats.count[AG_STAT_held_max] = count;
-        if (reason != AG_STAT_COUNT)
+        if (reason != AG_STAT_COUNT) {
             w->stats.count[reason]++;
+            if (ag_trace_on())
+                ag_trace_flush(w->target.stream, ag_stats_key(reason), count);
+        }
         uint64_t replayed = w->stats.count[AG_STAT_replayed];
         result = whole ? submit_chunk(w) : submit_eagerly(w);
         ag_effort_note(&effort, count, (uint32_t)(w->stats.count[AG_STAT_replayed] - replayed));

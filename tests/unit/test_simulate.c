@@ -177,6 +177,36 @@ static void passed_launches_and_forgetting(void)
     tear_down();
 }
 
+static void plain_chunks_without_instance_use_templates(void)
+{
+    struct ag_sim_params params = ag_sim_defaults();
+    params.cut = (struct ag_cut_params){.min = 4, .max = 4, .bits = 3, .ramp = 0};
+    params.book.build_after = 1000;
+    params.book.advance = params.book.saved_us = 0;
+    ag_sim_init(&sim, &params);
+    for (uint64_t round = 0; round < 20; round++)
+        for (uint64_t i = 0; i < 4; i++) {
+            uint64_t identity = i;
+            struct ag_sim_op op = {.kind = AG_OP_KERNEL,
+                                   .key = &identity,
+                                   .key_size = sizeof identity,
+                                   .record = &round,
+                                   .record_size = sizeof round,
+                                   .argument_bytes = 8,
+                                   .plain = true};
+            EQUAL(ag_sim_launch(&sim, 0, 0, &op), 0);
+        }
+    /* some chunks until one is worth it, one built, the others through it */
+    const struct ag_cost_counts *counts = &sim.totals.counts;
+    EQUAL(counts->builds, 1);
+    EXPECT(sim.totals.eager[AG_SIM_UNKNOWN] > 0 && counts->retargeted >= 40);
+    EQUAL(counts->retargeted, counts->patched);
+    EQUAL(counts->replayed, counts->retargeted + 4);
+    EQUAL(counts->patched_bytes, 0);
+    ag_sim_forget(&sim);
+    tear_down();
+}
+
 static const struct unit_case cases[] = {
         {"a chunk is learned, built and launched", a_chunk_is_learned_built_and_launched},
         {"a flush ends a chunk", a_flush_ends_a_chunk},
@@ -184,6 +214,7 @@ static const struct unit_case cases[] = {
         {"a new op makes its chunk partial", a_new_op_makes_its_chunk_partial},
         {"age submits without a cut", age_submits_without_a_cut},
         {"more shared memory is a first launch", more_shared_memory_is_a_first_launch},
+        {"plain chunks without instance use templates", plain_chunks_without_instance_use_templates},
         {"passed launches, and forgetting", passed_launches_and_forgetting},
 };
 

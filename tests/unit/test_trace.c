@@ -66,6 +66,8 @@ static void the_other_lines_are_read(void)
     EXPECT(e.kind == AG_TRACE_CALL && e.thread == 2 && strcmp(e.name, "cuMemsetD8Async") == 0);
     EQUAL(e.call_count, 5);
     EXPECT(e.call[0] == 0x7f0000001000u && e.call[2] == 255 && e.call[3] == 16);
+    EQUAL(parse("S\t8.5\t3\t16\t12\tevent", &e), 0);
+    EXPECT(e.kind == AG_TRACE_EARLY && e.stream == 16 && e.iteration == 12 && strcmp(e.name, "event") == 0);
     EQUAL(parse("C\t7\t2\tcuCtxSynchronize\t", &e), 0);
     EQUAL(e.call_count, 0);
 }
@@ -99,6 +101,10 @@ static void malformed_lines_are_refused(void)
             "I\t1",
             "I\t1\t",
             "I\t1\t2\t3",
+            "S\t1\t0\t16\t2",
+            "S\t1\t0\t16\t\tevent",
+            "S\t1\t0\tx\t2\tevent",
+            "S\t1\t0\t16\t2\tevent\t",
             "C\t1\t0",
             "C\t1\t0\t",
             "C\t1\t0\tcuInit\tg",

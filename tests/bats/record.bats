@@ -1,0 +1,155 @@
+#!/usr/bin/env bats
+# AUTOGRAPH_TRACE: what the shim writes, and what `autograph trace` makes of it.
+# shellcheck disable=SC2154  # names from helpers.bash
+
+load helpers
+
+setup() {
+  need_simulator
+  need_unsanitized
+  cd "$BATS_TEST_TMPDIR" || return
+  # nothing may depend on how busy the machine is
+  export AUTOGRAPH_HOLD_US=1000000
+  SIM_OPTIONS=
+}
+
+# traced PROGRAM [ARG…]: runs it with the shim and a trace in the file trace.
+traced() {
+  rm -f trace stats.json
+  AUTOGRAPH_TRACE=$PWD/trace on_simulator_shimmed lazy "$@"
+}
+
+# json EXPRESSION: of the simulation's only trace t, and the statistics s.
+json() {
+  python3 -c '
+import json, sys
+t = json.load(open("out.json"))["traces"][0]
+s = json.load(open("stats.json"))
+print(eval(sys.argv[1]))' "$1"
+}
+
+@test "a trace, played once, gives the shim's own numbers" {
+  for sample in constant_loop changing_args double_buffer growing_grid mixed_kernels memset_copy two_streams sync_every; do
+    traced "$samples/$sample"
+    "$autograph" trace simulate --plays 1 --json trace >out.json
+    for key in launches replayed patched retargeted builds graph_launches; do
+      echo "$sample $key: $(json "t['$key'], s['$key']")"
+      [ "$(json "t['$key'] == s['$key']")" = True ]
+    done
+    [ "$(json "sum(t['eager'].values()) == s['eager']")" = True ]
+  done
+}
+
+@test "dump: lines that can be read again, one for each launch" {
+  traced "$samples/memset_copy"
+  "$autograph" trace dump trace >trace.tsv
+  launches=$(awk -F'\t' '$1 == "K" || $1 == "C" && $4 ~ /^cuMem(set|cpy).*Async/ { n++ } END { print n }' trace.tsv)
+  [ "$launches" = "$(statistic launches stats.json)" ]
+  flushes=$(awk -F'\t' '$1 == "S" { n++ } END { print n }' trace.tsv)
+  holds "$flushes == sum($(statistic flushes stats.json).values())"
+  # each kernel's name and parameters
+  grep -qx $'F\t[0-9]*\tstep\t8,4,4' trace.tsv
+  grep -qE $'^K\t[0-9.]+\t1\t16\t[0-9]+\t1,1,1\t64,1,1\t0\t-\t[0-9a-f]{16},[0-9a-f]{8},40000000$' trace.tsv
+  "$autograph" trace simulate --json trace | sed 's/"file":"[^"]*"//' >binary
+  "$autograph" trace simulate --json trace.tsv | sed 's/"file":"[^"]*"//' >lines
+  diff binary lines
+  "$autograph" trace dump trace.tsv | diff - trace.tsv
+  xz -k trace
+  "$autograph" trace dump trace.xz | diff - trace.tsv
+}
+
+@test "launches that are passed are traced without arguments, attributes with their values" {
+  traced "$build/tests/reports/launch_attributes" >/dev/null
+  "$autograph" trace dump trace >trace.tsv
+  [ "$(grep -c '^K' trace.tsv)" = "$(statistic launches stats.json)" ]
+  grep -qE $'^K(\t[^\t]*){7}\t[0-9]+=[0-9]+' trace.tsv
+  AUTOGRAPH_MODE=off traced "$samples/constant_loop"
+  [ ! -e trace ]
+}
+
+@test "large arguments, several threads, captures: everything can be read back" {
+  for program in large_arguments contexts_and_threads capture_given_up fork_beside_launches unload_beside_launches; do
+    plain=$(on_simulator lazy "$build/tests/reports/$program" 2>&1)
+    [ "$(traced "$build/tests/reports/$program" 2>&1)" = "$plain" ]
+    "$autograph" trace dump trace >trace.tsv
+    [ "$(grep -c '^K' trace.tsv)" -gt 0 ]
+    "$autograph" trace simulate trace >/dev/null
+  done
+}
+
+@test "a path that cannot be written: one line, and the program runs as before" {
+  plain=$(on_simulator lazy "$samples/constant_loop")
+  for path in "$PWD/no/such/folder/trace" "$PWD" /dev/full; do
+    AUTOGRAPH_TRACE=$path run -0 --separate-stderr on_simulator_shimmed lazy "$samples/constant_loop"
+    [ "$output" = "$plain" ]
+    echo "$stderr"
+    lines "$stderr" 1
+    [[ $stderr == "autograph: cannot write the trace to $path: "* ]]
+    [ "$(statistic replayed stats.json)" -gt 0 ]
+  done
+  # a pipe without a reader is not waited for
+  mkfifo pipe
+  AUTOGRAPH_TRACE=$PWD/pipe run -0 --separate-stderr on_simulator_shimmed lazy "$samples/constant_loop"
+  lines "$stderr" 1
+}
+
+@test "%p is the process id; processes without CUDA leave no trace" {
+  AUTOGRAPH_TRACE=$PWD/trace.%p on_simulator_shimmed lazy sh -c 'echo $$ >pid; exec "$0"' "$samples/constant_loop"
+  [ -s "trace.$(cat pid)" ]
+  [ "$(find . -name 'trace.*' | wc -l)" = 1 ]
+}
+
+@test "two processes, one path: the first one has it" {
+  AUTOGRAPH_TRACE=$PWD/trace run -0 --separate-stderr on_simulator_shimmed lazy flock trace "$samples/constant_loop"
+  [[ $stderr == *'cannot write the trace to'*busy* ]]
+  [ ! -s trace ]
+}
+
+@test "children of fork leave the file alone" {
+  for way in exit exec early; do
+    traced "$build/tests/reports/fork_ways" "$way" >/dev/null
+    "$autograph" trace dump trace >trace.tsv
+    [ "$(grep -c '^K' trace.tsv)" -gt 0 ]
+  done
+}
+
+@test "a process that is killed leaves whole records" {
+  for delay in 0.02 0.1 0.3; do
+    rm -f trace
+    AUTOGRAPH_TRACE=$PWD/trace on_simulator_shimmed eager timeout -s KILL "$delay" "$samples/constant_loop" 4000 100 || true
+    [ ! -s trace ] || "$autograph" trace dump trace >/dev/null
+  done
+}
+
+@test "damaged traces are refused" {
+  traced "$samples/mixed_kernels"
+  size=$(stat -c %s trace)
+  head -c $((size - 4)) trace >short
+  run -2 "$autograph" trace dump short
+  [[ $output == 'autograph: short: at byte '*': the last record is cut off' ]]
+  head -c 12 trace >header
+  run -2 "$autograph" trace dump header
+  { head -c 8 trace; printf '\2\0\0\0'; tail -c +13 trace; } >version
+  run -2 "$autograph" trace dump version
+  [[ $output == *'another version or machine' ]]
+  { head -c 16 trace; printf '\3\0\0\0'; tail -c +21 trace; } >record
+  run -2 "$autograph" trace dump record
+  [[ $output == *'at byte 16: a record is damaged' ]]
+  run -2 "$autograph" trace dump
+  [[ $output == *'takes one file'* ]]
+  # whatever is changed, it is refused or read, never more
+  python3 - "$autograph" <<'PYTHON'
+import random, subprocess, sys
+whole = open("trace", "rb").read()
+random.seed(1)
+for _ in range(150):
+    changed = bytearray(whole[: random.randrange(64, 20000) & ~7])
+    for _ in range(random.randrange(1, 6)):
+        changed[random.randrange(16, len(changed))] = random.randrange(256)
+    open("changed", "wb").write(changed)
+    for command in (["dump", "changed"], ["simulate", "--plays", "1", "changed"]):
+        done = subprocess.run([sys.argv[1], "trace", *command], capture_output=True)
+        assert done.returncode in (0, 2), done
+        assert done.returncode == 0 or (done.stdout == b"" and done.stderr.count(b"\n") == 1), done
+PYTHON
+}
