@@ -211,7 +211,7 @@ void ag_book_learn(struct ag_book *book, const struct ag_token *const *tokens, u
 static void hash_records(const struct ag_chunk *chunk, const unsigned char *records, uint32_t *hashes)
 {
     for (unsigned i = 0; i < chunk->length; i++) {
-        hashes[i] = (uint32_t)ag_hash_bytes(records, chunk->tokens[i]->record_size);
+        hashes[i] = (uint32_t)ag_hash_record(records, chunk->tokens[i]->record_size);
         records += chunk->tokens[i]->record_size;
     }
 }
@@ -440,7 +440,7 @@ void ag_book_patched(struct ag_instance *instance, const struct ag_book_choice *
         uint32_t size = chunk->tokens[i]->record_size;
         if (choice->differs[next] == i) {
             memcpy(instance->records + offset, records + offset, size);
-            instance->hashes[i] = (uint32_t)ag_hash_bytes(records + offset, size);
+            instance->hashes[i] = (uint32_t)ag_hash_record(records + offset, size);
             next++;
         }
         offset += size;

@@ -49,4 +49,7 @@ static inline uint64_t ag_mix64(uint64_t x)
 /* A hash of bytes that serves as a hint only: whatever it finds is compared byte for byte afterwards. */
 uint64_t ag_hash_bytes(const void *bytes, size_t size);
 
+/* The same for a record: of a large one, only samples are looked at. */
+uint64_t ag_hash_record(const void *bytes, size_t size);
+
 #endif

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-/* Unknown chunks of one length before its template is built: building costs what three or four uses save. */
-#define MISSES 4
+/* Unknown chunks of one length before its template is built: building costs what about six uses save. */
+#define MISSES 8
 
 /* Refusals after which the driver is not asked any more. */
 #define REFUSALS_MAX 4

@@ -67,11 +67,11 @@ static void a_template_is_built_for_lengths_that_come_back(void)
     unsigned asked = 0;
     enum ag_template_action action;
     do {
-        EQUAL(ag_template_choose(&templates, 9), asked < 4 ? AG_TEMPLATE_NONE : AG_TEMPLATE_BUILD);
+        EQUAL(ag_template_choose(&templates, 9), asked < 8 ? AG_TEMPLATE_NONE : AG_TEMPLATE_BUILD);
         action = ag_template_choose(&templates, 10);
     } while (action == AG_TEMPLATE_NONE && ++asked < 100);
     EQUAL(action, AG_TEMPLATE_BUILD);
-    EXPECT(asked >= 2 && asked <= 8);
+    EXPECT(asked >= 4 && asked <= 16);
     ag_template_add(&templates, 10, &graph);
     EQUAL(templates.count, 1);
     for (int i = 0; i < 300; i++)

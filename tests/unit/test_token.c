@@ -175,6 +175,28 @@ static void transfer_mixes_follow_what_a_token_is_made_of(void)
     EQUAL(ag_token_transfer_mix(AG_OP_COPY, 0, 8), mixes[3]);
 }
 
+static void a_record_s_hash_sees_its_ends_and_every_line(void)
+{
+    static unsigned char bytes[8192];
+    size_t sizes[] = {8, 512, 520, 600, 1024, 4096, 8192};
+    for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
+        size_t size = sizes[k];
+        uint64_t zero = ag_hash_record(bytes, size);
+        EXPECT(zero == ag_hash_record(bytes, size));
+        unsigned seen = 0;
+        for (size_t i = 0; i < size; i++) {
+            bytes[i] ^= 0x40;
+            bool differs = zero != ag_hash_record(bytes, size);
+            bytes[i] ^= 0x40;
+            seen += differs;
+            if (size <= 512 || i < 128 || i >= size - 128)
+                EXPECT(differs);
+        }
+        EXPECT(seen * 8 >= size);
+        EXPECT(zero != ag_hash_record(bytes, size - 8));
+    }
+}
+
 static const struct unit_case cases[] = {
         {"equal identities are one token", equal_identities_are_one_token},
         {"different identities are different tokens", different_identities_are_different_tokens},
@@ -186,5 +208,6 @@ static const struct unit_case cases[] = {
         {"records are rounded up to their alignment", records_are_rounded_up},
         {"mixes of kernels follow name, block and attributes", kernel_mixes_follow_name_block_and_attributes},
         {"mixes of memsets and copies", transfer_mixes_follow_what_a_token_is_made_of},
+        {"a record's hash sees its ends and every cache line", a_record_s_hash_sees_its_ends_and_every_line},
 };
 UNIT_MAIN(cases)
