@@ -10,7 +10,6 @@ setup() {
   cd "$BATS_TEST_TMPDIR" || return
   # nothing may depend on how busy the machine is
   export AUTOGRAPH_HOLD_US=1000000
-  SIM_OPTIONS=
 }
 
 # traced PROGRAM [ARG…]: runs it with the shim and a trace in the file trace.
