@@ -9,7 +9,7 @@ setup() {
   need_unsanitized
   cd "$BATS_TEST_TMPDIR" || return
   # nothing may depend on how busy the machine is
-  export AUTOGRAPH_HOLD_US=1000000
+  export AUTOGRAPH_HOLD_US=1000000 AUTOGRAPH_COSTS=fixed
 }
 
 # traced PROGRAM [ARG…]: runs it with the shim and a trace in the file trace.
