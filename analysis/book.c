@@ -249,11 +249,14 @@ static void earn(struct ag_book *book, double us)
         book->savings = book->params.savings_max;
 }
 
+/* Shorter chunks are not built ahead: what is cut off by a flush or a first launch seldom comes back. */
+#define AHEAD_MIN 8
+
 /* Pays for building an instance of the chunk ahead; false: the savings do not cover it. */
 static bool build_ahead(struct ag_book *book, const struct ag_chunk *chunk)
 {
     double cost = book->params.build_us * chunk->length;
-    if (book->savings < cost)
+    if (book->savings < cost || chunk->length < AHEAD_MIN)
         return false;
     book->savings -= cost;
     return true;

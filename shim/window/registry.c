@@ -75,7 +75,7 @@ static void setup(struct ag_window *w, CUcontext ctx, CUstream stream)
     if (has_attributes(stream))
         w->holdable = false;
     w->length = w->submitted = 0;
-    w->used = 0;
+    w->used = w->submitted_used = 0;
     w->cut = (struct ag_cut_params){.min = (unsigned)ag_options.chunk_min,
                                     .max = (unsigned)ag_options.chunk_max,
                                     .bits = (unsigned)ag_options.chunk_bits,
@@ -153,7 +153,7 @@ static bool clear(struct ag_window *w)
         atomic_fetch_sub(&ag_window_open, 1);
     }
     w->length = w->submitted = 0;
-    w->used = 0;
+    w->used = w->submitted_used = 0;
     memset(&w->cutter, 0, sizeof w->cutter);
     memset(w->cache, 0, sizeof w->cache);
     memset(&w->stalls, 0, sizeof w->stalls);

@@ -43,8 +43,9 @@ struct ag_window {
     atomic_uint progress;    /* changes with every op; the watchdog looks at it, */
     atomic_uint submissions; /* and at this, which changes whenever held ops are submitted */
     unsigned length, submitted;
-    uint32_t used;     /* bytes of records */
-    uint32_t capacity; /* bytes of the records' buffer */
+    uint32_t used;           /* bytes of records, */
+    uint32_t submitted_used; /* and of the submitted ones */
+    uint32_t capacity;       /* bytes of the records' buffer */
     unsigned char *records;
     const struct ag_token *tokens[AG_CHUNK_MAX];
     const void *owner; /* the thread that added the last op */

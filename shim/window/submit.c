@@ -1,0 +1,279 @@
+#include "shim/window/submit.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "shim/base/log.h"
+#include "shim/base/options.h"
+#include "shim/base/real.h"
+#include "shim/base/visit.h"
+
+/* Device memory for graphs, bytes; 0 until it is needed. */
+static _Atomic size_t limit;
+
+static size_t graph_limit(const struct ag_window *w)
+{
+    size_t bytes = atomic_load(&limit);
+    if (bytes == 0) {
+        size_t total = 0;
+        bytes = (size_t)256 << 20;
+        if (ag_options.graph_mb != 0)
+            bytes = (size_t)ag_options.graph_mb << 20;
+        else if (ag_real.cuDeviceTotalMem_v2(&total, w->device) == CUDA_SUCCESS && total / 50 < bytes)
+            bytes = total / 50;
+        atomic_store(&limit, bytes);
+    }
+    return bytes;
+}
+
+bool ag_window_release_graphs(void)
+{
+    size_t before = atomic_load(&ag_window_graph_bytes);
+    unsigned count = atomic_load(&ag_window_count);
+    if (before == 0)
+        return false;
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    ag_real.cuThreadExchangeStreamCaptureMode(&mode);
+    for (unsigned i = 0; i < count; i++) {
+        struct ag_window *w = ag_windows[i];
+        struct ag_visit visit;
+        if (!ag_window_lock(w, AG_WAIT_SOME))
+            continue;
+        if ((w->book.instance_count > 0 || w->templates.count > 0) && ag_visit_begin(&visit, w->target.ctx)) {
+            w->stats.count[AG_STAT_evictions] += w->book.instance_count + w->templates.count;
+            ag_book_drop_instances(&w->book);
+            ag_template_clear(&w->templates, w->book.release, w->book.owner);
+            ag_visit_end(&visit);
+        }
+        ag_lock_release(&w->lock);
+    }
+    ag_real.cuThreadExchangeStreamCaptureMode(&mode);
+    /* the program needs the memory more, and may need it again */
+    atomic_store(&limit, before / 2 + 1);
+    return atomic_load(&ag_window_graph_bytes) < before;
+}
+
+/* What is held of a window: a chunk. */
+struct part {
+    const struct ag_token *const *tokens;
+    const unsigned char *records;
+    unsigned length;
+};
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* Draws a price of the book towards what n nodes have cost since start. A thread that was interrupted meanwhile tells
+ * nothing: what is far above the price counts as twice the price. */
+static void measured(double *price, uint64_t start, unsigned n)
+{
+    if (ag_options.costs != AG_COSTS_MEASURED)
+        return;
+    double us = (double)(now_ns() - start) / 1e3 / n;
+    *price += ((us < 2 * *price ? us : 2 * *price) - *price) / 8;
+}
+
+/* One by one. Returns the first refusal. */
+static CUresult submit_eagerly(struct ag_window *w)
+{
+    CUresult first = CUDA_SUCCESS;
+    unsigned count = w->length - w->submitted;
+    uint64_t start = now_ns();
+    while (w->submitted < w->length) {
+        const struct ag_token *token = w->tokens[w->submitted];
+        CUresult result = ag_graph_submit(&w->target, token, w->records + w->submitted_used);
+        /* inside a host function of the program nothing can be submitted: it stays held */
+        if (result == CUDA_ERROR_NOT_PERMITTED)
+            return result;
+        if (result != CUDA_SUCCESS && first == CUDA_SUCCESS)
+            first = result;
+        w->stats.count[AG_STAT_eager]++;
+        w->stats.count[AG_STAT_driver_calls]++;
+        w->submitted++;
+        w->submitted_used += token->record_size;
+    }
+    /* nearly all of it is saved by replaying */
+    measured(&w->book.params.saved_us, start, count);
+    return first;
+}
+
+/* Builds an executable graph of the window's ops; NULL when memory for graphs is short or the driver refuses, which
+ * *result tells. */
+static struct ag_exec *build_exec(struct ag_window *w, const struct part *part, CUresult *result)
+{
+    *result = CUDA_SUCCESS;
+    size_t bytes = (size_t)part->length * AG_GRAPH_NODE_BYTES;
+    while (w->book.device_bytes > 0 && atomic_load(&ag_window_graph_bytes) + bytes > graph_limit(w)) {
+        if (!ag_book_evict(&w->book, NULL))
+            break;
+        w->stats.count[AG_STAT_evictions]++;
+    }
+    if (atomic_load(&ag_window_graph_bytes) + bytes > graph_limit(w))
+        return NULL;
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    ag_real.cuThreadExchangeStreamCaptureMode(&mode);
+    struct ag_exec *exec = NULL;
+    uint64_t start = now_ns();
+    *result = ag_graph_build(&w->target, part->tokens, part->length, part->records, &exec);
+    measured(&w->book.params.build_us, start, part->length);
+    ag_real.cuThreadExchangeStreamCaptureMode(&mode);
+    if (*result != CUDA_SUCCESS) {
+        w->stats.count[AG_STAT_failures]++;
+        ag_log(AG_LOG_WARN, "a graph of %u operations could not be built (%d); they are launched one by one",
+               part->length, (int)*result);
+        return NULL;
+    }
+    w->stats.count[AG_STAT_builds]++;
+    atomic_fetch_add(&ag_window_graph_bytes, bytes);
+    return exec;
+}
+
+/* Builds an instance for the chunk of a choice; false: submit eagerly. */
+static bool build(struct ag_window *w, const struct part *part, struct ag_book_choice *choice)
+{
+    CUresult result;
+    struct ag_exec *exec = build_exec(w, part, &result);
+    if (exec == NULL) {
+        if (result != CUDA_SUCCESS)
+            choice->chunk->refused = true;
+        return false;
+    }
+    choice->instance =
+            ag_book_add(&w->book, choice->chunk, part->records, exec, (size_t)part->length * AG_GRAPH_NODE_BYTES);
+    if (choice->instance == NULL) {
+        w->book.release(w->book.owner, exec);
+        return false;
+    }
+    choice->differing = 0;
+    return true;
+}
+
+static void drop(struct ag_window *w, struct ag_instance *instance)
+{
+    ag_book_drop(&w->book, instance);
+    w->stats.count[AG_STAT_failures]++;
+}
+
+/* Counts a graph launch of all that is held. */
+static void launched(struct ag_window *w, unsigned patched, unsigned retargeted)
+{
+    w->stats.count[AG_STAT_graph_launches]++;
+    w->stats.count[AG_STAT_driver_calls]++;
+    w->stats.count[AG_STAT_replayed] += w->length - w->submitted;
+    w->stats.count[AG_STAT_patched] += patched;
+    w->stats.count[AG_STAT_retargeted] += retargeted;
+    w->submitted = w->length;
+    w->submitted_used = w->used;
+}
+
+/* Patches what differs and launches; false: nothing was launched. */
+static bool launch(struct ag_window *w, const struct part *part, struct ag_book_choice *choice, CUresult *code)
+{
+    struct ag_exec *exec = choice->instance->exec;
+    uint64_t start = choice->differing > 0 ? now_ns() : 0;
+    uint32_t offset = 0;
+    unsigned next = 0;
+    for (unsigned i = 0; i < part->length && next < choice->differing; i++) {
+        if (choice->differs[next] == i) {
+            CUresult result = ag_graph_patch(&w->target, exec, i, part->tokens[i], part->records + offset);
+            if (result != CUDA_SUCCESS) {
+                ag_log(AG_LOG_INFO, "patching node %u failed (%d)", i, (int)result);
+                choice->chunk->refusals++;
+                if (choice->chunk->refusals >= 4)
+                    choice->chunk->refused = true;
+                drop(w, choice->instance);
+                return false;
+            }
+            next++;
+        }
+        offset += part->tokens[i]->record_size;
+    }
+    if (choice->differing > 0) {
+        measured(&w->book.params.patch_us, start, choice->differing);
+        ag_book_patched(choice->instance, choice, part->records);
+    }
+    *code = ag_graph_launch(&w->target, exec);
+    if (*code == CUDA_ERROR_NOT_PERMITTED)
+        return true;
+    if (*code != CUDA_SUCCESS) {
+        ag_log(AG_LOG_INFO, "launching a graph failed (%d)", (int)*code);
+        drop(w, choice->instance);
+        return false;
+    }
+    ag_book_used(&w->book, choice->instance);
+    launched(w, choice->differing, 0);
+    return true;
+}
+
+/* Whether a node of any template takes the op. */
+static bool is_plain(const struct ag_token *token)
+{
+    const struct ag_site *site = token->user;
+    return token->kind == AG_OP_KERNEL && site->attribute_count == 0;
+}
+
+/* A chunk that has no instance goes out through a template; false: nothing was launched. */
+static bool launch_template(struct ag_window *w, const struct part *part, CUresult *code)
+{
+    for (unsigned i = 0; i < part->length; i++)
+        if (!is_plain(part->tokens[i]))
+            return false;
+    struct ag_exec *exec = NULL;
+    CUresult result = CUDA_SUCCESS;
+    bool fresh = false;
+    switch (ag_template_choose(&w->templates, part->length)) {
+    case AG_TEMPLATE_NONE:
+        return false;
+    case AG_TEMPLATE_BUILD:
+        exec = build_exec(w, part, &result);
+        if (exec == NULL) {
+            ag_template_refuse(&w->templates, part->length);
+            return false;
+        }
+        ag_template_add(&w->templates, part->length, exec);
+        fresh = true;
+        break;
+    case AG_TEMPLATE_USE:
+        exec = w->templates.exec[part->length];
+        break;
+    }
+    uint32_t offset = 0;
+    for (unsigned i = 0; !fresh && i < part->length && result == CUDA_SUCCESS; i++) {
+        result = ag_graph_patch(&w->target, exec, i, part->tokens[i], part->records + offset);
+        offset += part->tokens[i]->record_size;
+    }
+    if (result == CUDA_SUCCESS) {
+        *code = result = ag_graph_launch(&w->target, exec);
+        if (result == CUDA_ERROR_NOT_PERMITTED)
+            return true;
+    }
+    if (result != CUDA_SUCCESS) {
+        ag_log(AG_LOG_INFO, "retargeting a graph of %u operations failed (%d)", part->length, (int)result);
+        w->stats.count[AG_STAT_failures]++;
+        w->book.release(w->book.owner, ag_template_refuse(&w->templates, part->length));
+        *code = CUDA_SUCCESS;
+        return false;
+    }
+    launched(w, fresh ? 0 : part->length, fresh ? 0 : part->length);
+    return true;
+}
+
+CUresult ag_submit_held(struct ag_window *w)
+{
+    struct part part = {w->tokens + w->submitted, w->records + w->submitted_used, w->length - w->submitted};
+    struct ag_book_choice choice;
+    CUresult code = CUDA_SUCCESS;
+    ag_book_choose(&w->book, part.tokens, part.length, part.records, &choice);
+    bool ready = choice.action == AG_BOOK_LAUNCH || (choice.action == AG_BOOK_BUILD && build(w, &part, &choice));
+    if (ready && launch(w, &part, &choice, &code))
+        return code;
+    w->book.previous = NULL;
+    bool refused = choice.chunk != NULL && choice.chunk->refused;
+    if (choice.action == AG_BOOK_EAGER && !refused && launch_template(w, &part, &code))
+        return code;
+    return submit_eagerly(w);
+}
