@@ -20,7 +20,7 @@ struct ag_sim_window {
     bool open;          /* some op is held */
     double progress_us; /* when that was */
     unsigned length, submitted;
-    uint32_t used, capacity;
+    uint32_t used, submitted_used, capacity; /* bytes of records; of the submitted ones; of their room */
     unsigned char *records;
     const struct ag_token *tokens[AG_CHUNK_MAX];
     struct ag_cutter cutter;
@@ -53,7 +53,7 @@ static void window_reset(struct ag_sim *sim, struct ag_sim_window *w)
         sim->open--;
     w->open = false;
     w->length = w->submitted = 0;
-    w->used = 0;
+    w->used = w->submitted_used = 0;
     memset(&w->cutter, 0, sizeof w->cutter);
     ag_book_clear(&w->book);
     ag_template_clear(&w->templates, keep, NULL);
@@ -103,99 +103,94 @@ static void count_eager(struct ag_sim *sim, uint64_t ops, enum ag_sim_eager why)
     sim->totals.eager[why] += ops;
 }
 
-static void submit_eagerly(struct ag_sim *sim, struct ag_sim_window *w, enum ag_sim_eager why)
-{
-    count_eager(sim, w->length - w->submitted, why);
-    w->submitted = w->length;
-}
+/* What is held of a window: a chunk. */
+struct part {
+    const struct ag_token *const *tokens;
+    const unsigned char *records;
+    unsigned length;
+};
 
-static void count_launch(struct ag_sim *sim, const struct ag_sim_window *w, const struct ag_book_choice *choice)
+static void count_launch(struct ag_sim *sim, const struct part *part, const struct ag_book_choice *choice)
 {
     struct ag_cost_counts *counts = &sim->totals.counts;
     for (unsigned i = 0; i < choice->differing; i++)
-        counts->patched_bytes += ((const struct site *)w->tokens[choice->differs[i]]->user)->argument_bytes;
+        counts->patched_bytes += ((const struct site *)part->tokens[choice->differs[i]]->user)->argument_bytes;
     counts->patched += choice->differing;
-    counts->replayed += w->length;
+    counts->replayed += part->length;
     counts->graph_launches++;
     sim->totals.exact += choice->differing == 0;
-    sim->totals.lengths[w->length]++;
+    sim->totals.lengths[part->length]++;
 }
 
 /* A chunk without an instance; false: nothing was launched. */
-static bool launch_template(struct ag_sim *sim, struct ag_sim_window *w)
+static bool launch_template(struct ag_sim *sim, struct ag_sim_window *w, const struct part *part)
 {
     static char exec; /* stands for every graph */
     struct ag_cost_counts *counts = &sim->totals.counts;
-    for (unsigned i = 0; i < w->length; i++)
-        if (!((const struct site *)w->tokens[i]->user)->plain)
+    for (unsigned i = 0; i < part->length; i++)
+        if (!((const struct site *)part->tokens[i]->user)->plain)
             return false;
-    enum ag_template_action action = ag_template_choose(&w->templates, w->length);
+    enum ag_template_action action = ag_template_choose(&w->templates, part->length);
     if (action == AG_TEMPLATE_NONE)
         return false;
     if (action == AG_TEMPLATE_BUILD) {
-        ag_template_add(&w->templates, w->length, &exec);
+        ag_template_add(&w->templates, part->length, &exec);
         counts->builds++;
-        counts->built_nodes += w->length;
+        counts->built_nodes += part->length;
     } else {
-        counts->patched += w->length;
-        counts->retargeted += w->length;
+        counts->patched += part->length;
+        counts->retargeted += part->length;
     }
-    counts->replayed += w->length;
+    counts->replayed += part->length;
     counts->graph_launches++;
-    sim->totals.lengths[w->length]++;
-    w->submitted = w->length;
+    sim->totals.lengths[part->length]++;
     return true;
 }
 
-static void submit_chunk(struct ag_sim *sim, struct ag_sim_window *w)
+static void submit_part(struct ag_sim *sim, struct ag_sim_window *w, const struct part *part)
 {
     struct ag_book_choice choice;
     sim->totals.chunks++;
-    ag_book_choose(&w->book, w->tokens, w->length, w->records, &choice);
+    ag_book_choose(&w->book, part->tokens, part->length, part->records, &choice);
     if (choice.action == AG_BOOK_BUILD) {
-        choice.instance = ag_book_add(&w->book, choice.chunk, w->records, NULL, 0);
+        choice.instance = ag_book_add(&w->book, choice.chunk, part->records, NULL, 0);
         choice.differing = 0;
         if (choice.instance != NULL) {
             sim->totals.counts.builds++;
-            sim->totals.counts.built_nodes += w->length;
+            sim->totals.counts.built_nodes += part->length;
         }
     } else if (choice.action == AG_BOOK_LAUNCH) {
-        ag_book_patched(choice.instance, &choice, w->records);
+        ag_book_patched(choice.instance, &choice, part->records);
     }
     if (choice.action == AG_BOOK_EAGER || choice.instance == NULL) {
         w->book.previous = NULL;
-        if (!launch_template(sim, w))
-            submit_eagerly(sim, w, AG_SIM_UNKNOWN);
+        if (!launch_template(sim, w, part))
+            count_eager(sim, part->length, AG_SIM_UNKNOWN);
         return;
     }
     ag_book_used(&w->book, choice.instance);
-    count_launch(sim, w, &choice);
-    w->submitted = w->length;
+    count_launch(sim, part, &choice);
 }
 
 /* ended: the cutter starts anew; flushed: because of a call of the program, not because of its content. */
 static void submit(struct ag_sim *sim, struct ag_sim_window *w, bool ended, bool flushed)
 {
-    bool held = w->submitted < w->length;
-    bool whole = held && w->submitted == 0;
-    if (held) {
+    struct part part = {w->tokens + w->submitted, w->records + w->submitted_used, w->length - w->submitted};
+    if (part.length > 0) {
         sim->totals.flushes += flushed;
-        if (whole)
-            submit_chunk(sim, w);
-        else
-            submit_eagerly(sim, w, AG_SIM_PARTIAL);
+        submit_part(sim, w, &part);
+        w->submitted = w->length;
+        w->submitted_used = w->used;
         if (w->open)
             sim->open--;
         w->open = false;
     }
-    if (!ended && !whole)
-        return;
-    if (w->length > 0 && !whole)
-        ag_book_learn(&w->book, w->tokens, w->length);
-    w->length = w->submitted = 0;
-    w->used = 0;
     if (!ended)
         return;
+    if (w->length > part.length)
+        ag_book_learn(&w->book, w->tokens, w->length);
+    w->length = w->submitted = 0;
+    w->used = w->submitted_used = 0;
     if (flushed)
         ag_cut_flush(&w->cutter, &sim->params.cut);
     else
@@ -276,6 +271,7 @@ int ag_sim_launch(struct ag_sim *sim, uint64_t stream, uint32_t thread, const st
     sim->totals.counts.launches++;
     if (first) {
         w->submitted = w->length;
+        w->submitted_used = w->used;
         count_eager(sim, 1, AG_SIM_FIRST);
     } else {
         sim->totals.counts.held++;

@@ -22,7 +22,6 @@ enum ag_sim_eager {
     AG_SIM_FIRST,   /* first launch of a function, block shape or attribute set, or more shared memory than before */
     AG_SIM_PASSED,  /* cannot be held */
     AG_SIM_UNKNOWN, /* the chunk was not seen often enough */
-    AG_SIM_PARTIAL, /* its chunk began with ops that went out by themselves */
     AG_SIM_EAGER_COUNT
 };
 

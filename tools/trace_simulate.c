@@ -26,7 +26,6 @@ static const char *const eager_names[AG_SIM_EAGER_COUNT] = {
         [AG_SIM_FIRST] = "first",
         [AG_SIM_PASSED] = "passed",
         [AG_SIM_UNKNOWN] = "unknown",
-        [AG_SIM_PARTIAL] = "partial",
 };
 
 static void print_cost(void)

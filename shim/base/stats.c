@@ -15,6 +15,7 @@
 #define CALLERS_SHOWN 24
 
 static _Atomic uint64_t process[AG_STAT_COUNT];
+static _Atomic uint64_t passed[AG_STAT_COUNT]; /* by AG_BYPASS_ reason */
 static struct timespec started;
 
 enum group { PLAIN, FLUSHES, BYPASS };
@@ -45,13 +46,18 @@ void ag_stats_start(void)
 void ag_stats_restart(void)
 {
     for (int i = 0; i < AG_STAT_COUNT; i++)
-        atomic_store(&process[i], 0);
+        atomic_store(&process[i], 0), atomic_store(&passed[i], 0);
     ag_stats_start();
 }
 
 void ag_stats_add(enum ag_stat stat, uint64_t n)
 {
     atomic_fetch_add_explicit(&process[stat], n, memory_order_relaxed);
+}
+
+void ag_stats_passed(enum ag_stat why)
+{
+    atomic_fetch_add_explicit(&passed[why], 1, memory_order_relaxed);
 }
 
 void ag_stats_max(enum ag_stat stat, uint64_t n)
@@ -77,6 +83,13 @@ void ag_stats_collect(struct ag_stats *total)
 {
     for (int i = 0; i < AG_STAT_COUNT; i++)
         total->count[i] += atomic_load_explicit(&process[i], memory_order_relaxed);
+    for (int i = 0; i < AG_STAT_COUNT; i++) {
+        uint64_t n = atomic_load_explicit(&passed[i], memory_order_relaxed);
+        total->count[i] += n;
+        total->count[AG_STAT_launches] += n;
+        total->count[AG_STAT_eager] += n;
+        total->count[AG_STAT_driver_calls] += n;
+    }
 }
 
 static size_t write_group(char *text, size_t size, const char *name, enum group group, const struct ag_stats *total)

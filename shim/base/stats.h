@@ -28,6 +28,9 @@ struct ag_stats {
 void ag_stats_add(enum ag_stat stat, uint64_t n);
 void ag_stats_max(enum ag_stat stat, uint64_t n);
 
+/* Counts a launch that went past the windows, and why. */
+void ag_stats_passed(enum ag_stat why);
+
 /* A driver function, and how many of its calls found held work that had to be submitted first. Lives for ever; next and
  * listed belong to ag_stats_caller(). */
 struct ag_caller {

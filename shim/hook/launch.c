@@ -45,10 +45,7 @@ bool ag_hook_may_hold(enum ag_stat *why)
 
 void ag_hook_passed(enum ag_stat why)
 {
-    ag_stats_add(AG_STAT_launches, 1);
-    ag_stats_add(AG_STAT_eager, 1);
-    ag_stats_add(AG_STAT_driver_calls, 1);
-    ag_stats_add(why, 1);
+    ag_stats_passed(why);
 }
 
 /* Bytes of an attribute's value that mean something; 0 for attributes that are never held. */

@@ -39,6 +39,10 @@ bench-build: $(BENCH_BUILT)
 bench: all bench-build ## GPU benchmarks: eager, shim, hand-written graph, host floor (BENCH_ARGS=…)
 	$(Q)python3 tests/bench/bench.py --build $(B) $(BENCH_ARGS)
 
+.PHONY: bench-hot
+bench-hot: all ## instructions of the shim's own for one launch (valgrind, simulated driver)
+	$(Q)python3 tests/bench/hot_path.py $(B)
+
 .PHONY: bench-sim
 bench-sim: all ## the policy over recorded traces and the samples on the simulated driver; needs no GPU
 	$(Q)python3 tests/bench/bench_sim.py --build $(B)

@@ -115,19 +115,25 @@ static void a_flush_by_another_thread_leaves_the_cuts(void)
     tear_down();
 }
 
-static void a_new_op_makes_its_chunk_partial(void)
+static void a_new_op_parts_its_chunk_once(void)
 {
     set_up();
     four(0, 0, 1);
     four(0, 0, 1);
     launch_shared(0, 0, 0, 1, 0);
+    uint64_t unknown = sim.totals.eager[AG_SIM_UNKNOWN], replayed = sim.totals.counts.replayed;
     launch_shared(0, 0, 9, 1, 0); /* new: submits what is held, as a chunk of one, and begins the next */
-    launch_shared(0, 0, 0, 1, 0);
-    launch_shared(0, 0, 0, 1, 0);
-    EQUAL(sim.totals.eager[AG_SIM_PARTIAL], 0);
-    launch_shared(0, 0, 0, 1, 0);
-    EQUAL(sim.totals.eager[AG_SIM_PARTIAL], 3);
+    EQUAL(sim.totals.eager[AG_SIM_UNKNOWN], unknown + 1);
+    for (int i = 0; i < 3; i++)
+        launch_shared(0, 0, 0, 1, 0);
+    /* the three are a chunk that is unknown; that all four are one is learned */
+    EQUAL(sim.totals.eager[AG_SIM_UNKNOWN], unknown + 4);
     EQUAL(sim.open, 0);
+    launch_shared(0, 0, 9, 1, 0);
+    for (int i = 0; i < 3; i++)
+        launch_shared(0, 0, 0, 1, 0);
+    EQUAL(sim.totals.counts.replayed, replayed + 4);
+    EQUAL(sim.totals.lengths[4], 2);
     tear_down();
 }
 
@@ -211,7 +217,7 @@ static const struct unit_case cases[] = {
         {"a chunk is learned, built and launched", a_chunk_is_learned_built_and_launched},
         {"a flush ends a chunk", a_flush_ends_a_chunk},
         {"a flush by another thread leaves the cuts", a_flush_by_another_thread_leaves_the_cuts},
-        {"a new op makes its chunk partial", a_new_op_makes_its_chunk_partial},
+        {"a new op parts its chunk once", a_new_op_parts_its_chunk_once},
         {"age submits without a cut", age_submits_without_a_cut},
         {"more shared memory is a first launch", more_shared_memory_is_a_first_launch},
         {"plain chunks without instance use templates", plain_chunks_without_instance_use_templates},
