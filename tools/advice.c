@@ -86,6 +86,20 @@ static void ag_advice_on_graphs(FILE *out, const struct ag_json_object *stats, d
               out);
 }
 
+/* What observe mode foresees. */
+static void ag_advice_on_replaying(FILE *out, const struct ag_json_object *stats, double launches)
+{
+    double replayable = ag_json_number(stats, "replayable"), graphs = ag_json_number(stats, "replayable_graphs");
+    double calls = ag_json_number(stats, "driver_calls");
+    if (ag_json_find(stats, "", "replayable"))
+        fprintf(out,
+                "- Replay mode would submit %.1f %% of the launches inside graphs, %.1f in each: about %.0f driver "
+                "calls "
+                "instead of %.0f.\n",
+                100 * replayable / launches, graphs > 0 ? replayable / graphs : 0, calls - replayable + graphs, calls);
+    fputs("- Observe mode holds nothing; `autograph ab` measures what replaying gains.\n", out);
+}
+
 void ag_advice_print(FILE *out, const struct ag_json_object *stats)
 {
     double launches = ag_json_number(stats, "launches"), replayed = ag_json_number(stats, "replayed");
@@ -98,7 +112,7 @@ void ag_advice_print(FILE *out, const struct ag_json_object *stats)
         return;
     }
     if (!strcmp(ag_json_text(stats, "mode", ""), "observe"))
-        fputs("- Observe mode holds nothing; `autograph ab` measures what replaying gains.\n", out);
+        ag_advice_on_replaying(out, stats, launches);
     else
         fprintf(out, "- %.1f %% of the launches went out inside graphs, at %.2f driver calls a launch.\n",
                 100 * replayed / launches, calls / launches);

@@ -11,7 +11,7 @@
 const char ag_tool_profile_usage[] = "usage: autograph profile [options] -- PROGRAM [ARG...]\n"
                                      "\n"
                                      "Runs PROGRAM in observe mode, which holds nothing, and prints a report on "
-                                     "standard error afterwards. The exit\n"
+                                     "standard error afterwards, with what replay mode would do. The exit\n"
                                      "status is the program's; 128 plus the signal when a signal ended it.\n"
                                      "\n"
                                      "  --out FILE          write the report there; - is standard output\n"

@@ -35,7 +35,7 @@ const char *ag_report_reason(const char *group, const char *name)
 static bool ag_report_is_share(const char *name)
 {
     return !strcmp(name, "replayed") || !strcmp(name, "patched") || !strcmp(name, "retargeted") ||
-           !strcmp(name, "eager");
+           !strcmp(name, "eager") || !strcmp(name, "replayable");
 }
 
 static void ag_report_row(FILE *out, const struct ag_json_entry *entry, double launches)

@@ -13,6 +13,7 @@
 enum ag_lock_rank {
     AG_RANK_REGISTRY = 1, /* the list of windows, contexts and streams (window/registry.c) */
     AG_RANK_WINDOW,       /* one window; two windows are never locked together */
+    AG_RANK_TABLE,        /* what is known of functions in observe mode (hook/observe.c) */
     AG_RANK_LEAF,         /* tables that call nothing while locked */
 };
 

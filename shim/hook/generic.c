@@ -3,6 +3,7 @@
 
 #include "shim/hook/hook.h"
 #include "shim/hook/limit.h"
+#include "shim/hook/observe.h"
 #include "shim/trace/trace.h"
 
 enum class { RECORD, FLUSH, CAPTURE, DROP, STATE, LOOKUP, PASS };
@@ -80,10 +81,22 @@ static void note(const struct call *call, CUstream stream)
         ag_trace_call(call->symbol);
 }
 
+static void shadow(const struct call *call, CUstream stream)
+{
+    if (call->class == DROP || call->class == STATE)
+        ag_observe_forget();
+    else if (!call->has_stream || call->blocking || call->scope == AG_SCOPE_ALL)
+        ag_shadow_flush_all();
+    else
+        ag_shadow_flush(stream, call->variant != LEGACY);
+}
+
 static void before(struct call *call, CUstream stream)
 {
     if (ag_trace_on())
         note(call, stream);
+    if (ag_shadow_on())
+        shadow(call, stream);
     if (atomic_load_explicit(&ag_window_open, memory_order_relaxed) == 0)
         return;
     ag_stats_caller(&call->caller);

@@ -4,30 +4,10 @@
 
 #include "shim/base/log.h"
 #include "shim/hook/hook.h"
+#include "shim/hook/launch.h"
 #include "shim/hook/limit.h"
+#include "shim/hook/observe.h"
 #include "shim/trace/trace.h"
-
-/* A launch as the program gave it. */
-struct launch {
-    CUfunction function;
-    unsigned grid[3], block[3], shared;
-    CUstream stream;
-    void **params, **extra;
-    const CUlaunchAttribute *attributes;
-    unsigned attribute_count;
-    bool ptsz;
-};
-
-/* The identity of a kernel op. */
-struct key {
-    CUfunction function;
-    uint32_t block[3];
-    uint32_t count;
-    struct {
-        uint32_t id;
-        uint32_t value[4];
-    } attributes[AG_SITE_ATTRIBUTES];
-};
 
 bool ag_hook_may_hold(enum ag_stat *why)
 {
@@ -64,8 +44,7 @@ static size_t meaningful(const CUlaunchAttribute *attribute)
     }
 }
 
-/* Fills the key; false: some attribute cannot be held. */
-static bool make_key(const struct launch *l, struct key *key)
+bool ag_launch_key(const struct launch *l, struct key *key)
 {
     memset(key, 0, sizeof *key);
     key->function = l->function;
@@ -107,8 +86,7 @@ static CUresult forward(const struct launch *l)
                                                                                 l->extra);
 }
 
-/* Asks the driver for the parameters' layout. */
-static bool read_params(struct ag_site *site)
+bool ag_launch_layout(struct ag_site *site)
 {
     size_t offset, size;
     CUresult result = ag_real.cuFuncGetParamInfo(site->function, 0, &offset, &size);
@@ -140,20 +118,19 @@ static bool read_params(struct ag_site *site)
     return result == CUDA_ERROR_INVALID_VALUE; /* the answer past the last parameter */
 }
 
-/* The token's mix by what the function is called, so that cuts fall on the same places in every run. */
-static void set_mix(struct ag_token *token, const struct ag_site *site, const struct key *key)
+uint64_t ag_launch_mix(const struct ag_site *site, const struct key *key)
 {
     const char *name = NULL;
     uint32_t attributes[2 * AG_SITE_ATTRIBUTES];
     CUresult result = site->is_kernel ? ag_real.cuKernelGetName(&name, (CUkernel)(void *)site->function)
                                       : ag_real.cuFuncGetName(&name, site->function);
     if (result != CUDA_SUCCESS || name == NULL)
-        return;
+        return 0;
     for (unsigned i = 0; i < key->count; i++) {
         attributes[2 * i] = key->attributes[i].id;
         attributes[2 * i + 1] = key->attributes[i].value[0];
     }
-    token->mix = ag_token_kernel_mix(name, key->block, attributes, key->count);
+    return ag_token_kernel_mix(name, key->block, attributes, key->count);
 }
 
 /* Makes the site of a launch that the driver has just accepted. The caller has the lock. */
@@ -161,7 +138,7 @@ static struct ag_token *make_token(struct ag_window *w, const struct launch *l, 
 {
     struct ag_site probe = {.function = l->function};
     struct ag_site *site = NULL;
-    if (!read_params(&probe) || (site = malloc(sizeof *site)) == NULL) {
+    if (!ag_launch_layout(&probe) || (site = malloc(sizeof *site)) == NULL) {
         free(probe.params);
         return NULL;
     }
@@ -186,7 +163,9 @@ static struct ag_token *make_token(struct ag_window *w, const struct launch *l, 
     site->token = token;
     site->limit = ag_limit_of(l->function, w->device);
     ag_limit_set_loaded(l->function);
-    set_mix(token, site, key);
+    uint64_t mix = ag_launch_mix(site, key);
+    if (mix != 0)
+        token->mix = mix;
     token->user = site;
     return token;
 }
@@ -210,7 +189,7 @@ static struct ag_token *find_token(struct ag_window *w, const struct launch *l, 
     }
     struct key own;
     if (key == NULL) {
-        make_key(l, &own);
+        ag_launch_key(l, &own);
         key = &own;
     }
     token = ag_token_find(&w->table, AG_OP_KERNEL, key, sizeof *key);
@@ -234,8 +213,7 @@ static bool acceptable(const struct ag_site *site, const struct launch *l)
     return l->shared == 0 || limit < 0 || l->shared <= (unsigned)limit;
 }
 
-/* Copies the arguments into a record; false when they cannot be read as the function's layout. */
-static bool copy_arguments(const struct ag_site *site, const struct launch *l, unsigned char *arguments)
+bool ag_launch_arguments(const struct ag_site *site, const struct launch *l, unsigned char *arguments)
 {
     if (site->gaps)
         memset(arguments, 0, site->argument_bytes + AG_RECORD_ALIGN - 1 - (site->argument_bytes - 1) % AG_RECORD_ALIGN);
@@ -300,11 +278,14 @@ static void trace_unread(const struct launch *l)
 /* Submits what came before and gives the launch to the driver. No window is locked. */
 static CUresult pass(const struct launch *l, enum ag_stat why)
 {
-    if (ag_trace_on())
+    if (ag_trace_on() && !ag_shadow_on())
         trace_unread(l);
     before(l->function, l->shared, l->stream, l->ptsz);
     ag_hook_passed(why);
-    return ag_hook_late(forward(l));
+    CUresult result = forward(l);
+    if (ag_shadow_on() && !ag_observe(l, result == CUDA_SUCCESS) && ag_trace_on())
+        trace_unread(l);
+    return ag_hook_late(result);
 }
 
 /* A launch that the driver has just taken; its record is clear, and stays so. */
@@ -312,7 +293,7 @@ static void trace_first(const struct launch *l, const struct ag_site *site, unsi
 {
     struct ag_kernel_record kernel = {.grid = {l->grid[0], l->grid[1], l->grid[2]}, .shared = l->shared};
     memcpy(record, &kernel, sizeof kernel);
-    if (copy_arguments(site, l, record + sizeof kernel))
+    if (ag_launch_arguments(site, l, record + sizeof kernel))
         ag_trace_launch(l->stream, l->ptsz, site, record);
     else
         trace_unread(l);
@@ -326,7 +307,7 @@ static CUresult launch(const struct launch *l)
     if (ag_window_rests())
         return pass(l, AG_BYPASS_rest);
     bool plain = l->attribute_count == 0;
-    if (!ag_hook_may_hold(&why) || (!plain && !make_key(l, &key)))
+    if (!ag_hook_may_hold(&why) || (!plain && !ag_launch_key(l, &key)))
         return pass(l, !plain && why == AG_BYPASS_stream ? AG_BYPASS_attribute : why);
     struct ag_window *w = ag_order_enter(l->stream, l->ptsz);
     if (w == NULL)
@@ -336,7 +317,7 @@ static CUresult launch(const struct launch *l)
     struct ag_site *site = token != NULL ? token->user : NULL;
     if (site != NULL && acceptable(site, l)) {
         unsigned char *record = ag_window_record(w, token->record_size);
-        if (record != NULL && copy_arguments(site, l, record + sizeof(struct ag_kernel_record))) {
+        if (record != NULL && ag_launch_arguments(site, l, record + sizeof(struct ag_kernel_record))) {
             struct ag_kernel_record *kernel = (struct ag_kernel_record *)(void *)record;
             memcpy(kernel->grid, l->grid, sizeof kernel->grid);
             kernel->shared = l->shared;
@@ -364,7 +345,7 @@ static CUresult launch(const struct launch *l)
         return ag_hook_late(result);
     }
     if (plain)
-        make_key(l, &key);
+        ag_launch_key(l, &key);
     token = make_token(w, l, &key);
     unsigned char *record = token != NULL ? ag_window_record(w, token->record_size) : NULL;
     if (record != NULL) {

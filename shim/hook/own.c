@@ -4,6 +4,7 @@
 
 #include "shim/base/log.h"
 #include "shim/hook/hook.h"
+#include "shim/trace/shadow.h"
 #include "shim/trace/trace.h"
 
 /* A query that answers "not ready" must become ready without further calls, so everything is submitted first. */
@@ -11,6 +12,8 @@ static CUresult queried(const char *symbol, CUresult result)
 {
     if (result == CUDA_ERROR_NOT_READY && ag_trace_on())
         ag_trace_call(symbol);
+    if (result == CUDA_ERROR_NOT_READY && ag_shadow_on())
+        ag_shadow_flush_all();
     if (result == CUDA_ERROR_NOT_READY)
         ag_order_all(AG_FLUSH_event, AG_WAIT_NO);
     return ag_hook_late(result);
@@ -68,6 +71,8 @@ static void capture_over(void)
     {                                                                                                                  \
         if (ag_trace_on())                                                                                             \
             ag_trace_call_stream(#symbol, hStream, per_thread, NULL, 0);                                               \
+        if (ag_shadow_on())                                                                                            \
+            ag_shadow_flush_all();                                                                                     \
         atomic_fetch_add(&ag_window_captures, 1);                                                                      \
         ag_order_stream(hStream, per_thread, AG_FLUSH_capture);                                                        \
         ag_order_all(AG_FLUSH_capture, AG_WAIT_SOME);                                                                  \
@@ -124,6 +129,8 @@ END_CAPTURE(cuStreamEndCapture_ptsz)
     {                                                                                                                  \
         if (ag_trace_on())                                                                                             \
             ag_trace_call_stream(#symbol, hStream, false, NULL, 0);                                                    \
+        if (ag_shadow_on())                                                                                            \
+            ag_shadow_flush(hStream, false);                                                                           \
         ag_order_stream(hStream, false, AG_FLUSH_stream);                                                              \
         if (hStream != NULL && hStream != CU_STREAM_LEGACY && hStream != CU_STREAM_PER_THREAD)                         \
             ag_window_forget(NULL, hStream);                                                                           \

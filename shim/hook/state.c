@@ -4,6 +4,7 @@
 
 #include "shim/hook/hook.h"
 #include "shim/hook/limit.h"
+#include "shim/hook/observe.h"
 
 /* Before a call that may wait and voids what is known when something changes. */
 static void before(bool changes, enum ag_stat reason)
@@ -101,6 +102,7 @@ static void before_release(CUdevice dev)
     }
     ag_order_all(AG_FLUSH_context, AG_WAIT_YES);
     ag_limit_forget();
+    ag_observe_forget();
     ag_window_forget(NULL, NULL);
 }
 

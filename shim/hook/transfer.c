@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "shim/hook/hook.h"
+#include "shim/trace/shadow.h"
 #include "shim/trace/trace.h"
 
 /* What a pointer is, as far as a graph node depends on it. */
@@ -154,8 +155,27 @@ static bool begin(struct transfer *t, CUresult *result)
     return false;
 }
 
+/* The driver is not asked what kind of memory it is: copies that may read host memory are taken for passed. */
+static void shadow(const struct transfer *t)
+{
+    uint32_t key[2] = {t->element, t->sources};
+    if (atomic_load(&ag_window_captures) > 0 || t->bytes == 0 || (t->sources & SOURCE(CU_MEMORYTYPE_HOST)) != 0) {
+        ag_shadow_pass();
+        return;
+    }
+    struct ag_sim_op op = {.kind = t->kind,
+                           .key = key,
+                           .key_size = sizeof key,
+                           .mix = ag_token_transfer_mix(t->kind, t->element, false),
+                           .record = t->record,
+                           .record_size = t->record_size};
+    ag_shadow_launch(t->stream, t->ptsz, &op);
+}
+
 static CUresult end(const struct transfer *t, CUresult result)
 {
+    if (ag_shadow_on() && result == CUDA_SUCCESS)
+        shadow(t);
     if (t->certain && result == CUDA_SUCCESS)
         learn(t);
     else

@@ -15,6 +15,7 @@
 #include "shim/hook/hook.h"
 #include "shim/hook/limit.h"
 #include "shim/preload/locate.h"
+#include "shim/trace/shadow.h"
 #include "shim/trace/trace.h"
 
 /* Called by dlopen.S. They return the function to go on with. */
@@ -129,6 +130,7 @@ static void in_child(void)
     ag_window_after_fork();
     ag_limit_in_child();
     ag_trace_in_child();
+    ag_shadow_in_child();
     if (used) {
         atomic_store(&ag_window_bypass, AG_BYPASS_ended);
         written = true;
@@ -169,5 +171,6 @@ __attribute__((destructor)) static void end(void)
     struct ag_stats total = {{0}};
     ag_stats_collect(&total);
     ag_window_collect(&total);
+    ag_shadow_collect(&total);
     ag_stats_write(&total, ag_options.stats, ag_real_version());
 }

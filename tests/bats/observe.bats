@@ -1,0 +1,78 @@
+#!/usr/bin/env bats
+# AUTOGRAPH_MODE=observe: nothing is held, and what replay mode would do is foretold.
+# shellcheck disable=SC2154  # names from helpers.bash
+
+load helpers
+
+setup() {
+  need_simulator
+  need_unsanitized
+  cd "$BATS_TEST_TMPDIR" || return
+  # nothing may depend on how busy the machine is
+  export AUTOGRAPH_HOLD_US=1000000 AUTOGRAPH_COSTS=fixed
+}
+
+# modes PROGRAM [ARG…]: the same output in both modes, and no driver call that the program did not make by itself.
+modes() {
+  local mode
+  for mode in observe replay; do
+    AUTOGRAPH_MODE=$mode AUTOGRAPH_STATS=$PWD/$mode.json SIM_OPTIONS=log=$PWD/$mode.log on_simulator_shimmed lazy "$@" >"$mode.out"
+  done
+  diff observe.out replay.out
+  SIM_OPTIONS=log=$PWD/plain.log on_simulator lazy "$@" | diff - observe.out
+}
+
+observed() { statistic "$1" observe.json; }
+replayed() { statistic "$1" replay.json; }
+
+@test "the forecast is what replay mode does" {
+  for sample in constant_loop changing_args double_buffer growing_grid mixed_kernels two_streams sync_every; do
+    modes "$samples/$sample"
+    echo "$sample: $(observed replayable) of $(observed launches), $(replayed replayed)"
+    [ "$(observed launches)" = "$(observed eager)" ]
+    [ "$(observed launches)" = "$(observed driver_calls)" ]
+    [ "$(observed replayed)" = 0 ]
+    [ "$(observed replayable)" = "$(replayed replayed)" ]
+    [ "$(observed replayable_graphs)" = "$(replayed graph_launches)" ]
+    [ "$(replayed replayable)" = 0 ]
+  done
+}
+
+@test "copies that may read host memory are not foretold" {
+  modes "$samples/memset_copy"
+  holds "0.5 * $(replayed replayed) < $(observed replayable) <= $(replayed replayed)"
+}
+
+@test "no work of the program's calls is submitted in another way" {
+  for sample in mixed_kernels memset_copy two_streams; do
+    modes "$samples/$sample"
+    for name in cuLaunchKernel cuMemsetD8Async cuMemcpyDtoDAsync_v2 cuStreamSynchronize cuGraphLaunch cuPointerGetAttribute cuCtxPushCurrent_v2; do
+      [ "$(grep -cw -- "call $name" plain.log)" = "$(grep -cw -- "call $name" observe.log)" ]
+    done
+  done
+}
+
+@test "what programs of reported behaviours print is the same in observe mode" {
+  for program in capture_given_up function_again large_arguments launch_attributes launch_errors limit_after_reload \
+    contexts_and_threads fork_beside_launches unload_beside_launches memory_again; do
+    plain_status=0 status=0
+    plain=$(on_simulator lazy "$build/tests/reports/$program" 2>&1) || plain_status=$?
+    output=$(AUTOGRAPH_MODE=observe on_simulator_shimmed lazy "$build/tests/reports/$program" 2>&1) || status=$?
+    echo "$program: $output"
+    [ "$status" = "$plain_status" ] && [ "$output" = "$plain" ]
+    holds "$(statistic replayable) <= $(statistic launches) == $(statistic eager)"
+  done
+}
+
+@test "a trace in observe mode has the arguments, and gives the same forecast" {
+  modes "$samples/mixed_kernels"
+  AUTOGRAPH_MODE=observe AUTOGRAPH_TRACE=$PWD/trace on_simulator_shimmed lazy "$samples/mixed_kernels"
+  "$autograph" trace simulate --plays 1 --json trace >out.json
+  [ "$(python3 -c 'import json; print(json.load(open("out.json"))["traces"][0]["replayed"])')" = "$(observed replayable)" ]
+}
+
+@test "profile and report say it" {
+  run -0 --separate-stderr on_simulator lazy "$autograph" profile --set COSTS=fixed -- "$samples/sync_every"
+  [[ $stderr == *'replayable  '*'1980'*'99.0 %'* ]]
+  [[ $stderr == *'Replay mode would submit 99.0 % of the launches inside graphs, 10.0 in each: about 218 driver calls instead of 2000.'* ]]
+}
