@@ -144,6 +144,38 @@ int ag_real_version(void)
     return driver_version;
 }
 
+bool ag_real_suffices(void)
+{
+#define NEEDED(symbol) offsetof(struct ag_real, symbol)
+    static const unsigned long needed[] = {
+            NEEDED(cuFuncGetParamInfo),
+            NEEDED(cuKernelGetParamInfo),
+            NEEDED(cuLaunchKernelEx),
+            NEEDED(cuGraphCreate),
+            NEEDED(cuGraphDestroy),
+            NEEDED(cuGraphAddKernelNode_v2),
+            NEEDED(cuGraphAddMemsetNode),
+            NEEDED(cuGraphAddMemcpyNode),
+            NEEDED(cuGraphAddDependencies),
+            NEEDED(cuGraphAddDependencies_v2),
+            NEEDED(cuGraphKernelNodeSetAttribute),
+            NEEDED(cuGraphInstantiateWithFlags),
+            NEEDED(cuGraphLaunch),
+            NEEDED(cuGraphExecKernelNodeSetParams_v2),
+            NEEDED(cuGraphExecMemsetNodeSetParams),
+            NEEDED(cuGraphExecMemcpyNodeSetParams),
+            NEEDED(cuGraphExecDestroy),
+            NEEDED(cuStreamGetCtx),
+            NEEDED(cuStreamGetFlags),
+            NEEDED(cuPointerGetAttributes),
+            NEEDED(cuThreadExchangeStreamCaptureMode),
+    };
+    for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++)
+        if (!ag_real_has(needed[i]))
+            return false;
+    return driver_version >= 12040;
+}
+
 #define AG_HOOK(impl, symbol, api, since, variant, class, scope, blocking, stream, type, params, args, reason)         \
     static CUresult resolve_##symbol params                                                                            \
     {                                                                                                                  \

@@ -31,6 +31,10 @@ bool ag_real_has(unsigned long offset);
 /* The version the driver answers (13000 for 13.0), 0 before it was found. */
 int ag_real_version(void);
 
+/* Whether the driver has everything that holding needs: version 12.4 or newer, and each call that graphs are made and
+ * launched with. Finds the driver. */
+bool ag_real_suffices(void);
+
 /* dlsym of libc itself, also where another preloaded library has one of its own in front: that one would answer with
  * its own functions, which call us, or look for the next one in line behind itself instead of behind us. */
 void *ag_real_symbol(void *handle, const char *name);

@@ -9,9 +9,22 @@
 #include "shim/hook/observe.h"
 #include "shim/trace/trace.h"
 
+/* The first op that could be held: judges the driver. */
+static int decide(void)
+{
+    int now = AG_BYPASS_UNDECIDED, bypass = ag_real_suffices() ? 0 : AG_BYPASS_driver;
+    if (!atomic_compare_exchange_strong(&ag_window_bypass, &now, bypass))
+        return now;
+    if (bypass != 0)
+        ag_log(AG_LOG_INFO, "the driver is too old (%d) or lacks a call: nothing is held", ag_real_version());
+    return bypass;
+}
+
 bool ag_hook_may_hold(enum ag_stat *why)
 {
     int bypass = atomic_load_explicit(&ag_window_bypass, memory_order_relaxed);
+    if (__builtin_expect(bypass == AG_BYPASS_UNDECIDED, 0))
+        bypass = decide();
     if (__builtin_expect(bypass != 0, 0)) {
         *why = (enum ag_stat)bypass;
         return false;

@@ -4,6 +4,7 @@
 
 #include "shim/base/log.h"
 #include "shim/hook/hook.h"
+#include "shim/hook/unknown.h"
 #include "shim/trace/shadow.h"
 #include "shim/trace/trace.h"
 
@@ -208,19 +209,27 @@ void *ag_hook_for(const void *real, bool *known)
     return found != NULL ? found->hook : NULL;
 }
 
+/* Interoperation with other APIs submits nothing by itself; any other function that is not listed may. */
+static bool interoperates(const char *name)
+{
+    return strncmp(name, "cuGL", 4) == 0 || strncmp(name, "cuEGL", 5) == 0 || strncmp(name, "cuVDPAU", 7) == 0 ||
+           strncmp(name, "cuGraphics", 10) == 0;
+}
+
 /* What the program gets instead of a driver function. */
 static void swap(const char *name, void **function)
 {
     bool known;
     if (name == NULL || function == NULL || *function == NULL)
         return;
-    void *hook = ag_hook_for(*function, &known);
-    if (hook != NULL)
-        *function = hook;
-    /* interoperation with other APIs submits nothing by itself; any other unknown function may */
-    if (!known && strncmp(name, "cuGL", 4) != 0 && strncmp(name, "cuEGL", 5) != 0 && strncmp(name, "cuVDPAU", 7) != 0 &&
-        strncmp(name, "cuGraphics", 10) != 0 && ag_order_stop(AG_BYPASS_blind))
-        ag_log(AG_LOG_INFO, "%s is not in the hook table: nothing is held", name);
+    void *instead = ag_hook_for(*function, &known);
+    if (!known && !interoperates(name)) {
+        instead = ag_unknown_stub(*function, name);
+        if (instead == NULL && ag_order_stop(AG_BYPASS_blind))
+            ag_log(AG_LOG_INFO, "%s is not in the hook table, and no stub is left: nothing is held", name);
+    }
+    if (instead != NULL)
+        *function = instead;
 }
 
 CUresult ag_hook_cuGetProcAddress(const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags)

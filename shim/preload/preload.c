@@ -140,7 +140,7 @@ static void in_child(void)
     }
 }
 
-static enum ag_stat reason_not_to_hold(void)
+static int reason_not_to_hold(void)
 {
     const char *blocking = getenv("CUDA_LAUNCH_BLOCKING");
     if (ag_options.mode == AG_MODE_OFF || ag_options.mode == AG_MODE_OBSERVE)
@@ -148,7 +148,7 @@ static enum ag_stat reason_not_to_hold(void)
     if (!ag_options.force && ((blocking != NULL && strcmp(blocking, "0") != 0 && blocking[0] != '\0') ||
                               getenv("CUDA_INJECTION64_PATH") != NULL))
         return AG_BYPASS_tool;
-    return 0;
+    return AG_BYPASS_UNDECIDED;
 }
 
 __attribute__((constructor)) static void begin(void)
@@ -159,7 +159,7 @@ __attribute__((constructor)) static void begin(void)
     ag_trace_start();
     pthread_atfork(before_fork, NULL, in_child);
     atexit(stand_aside);
-    atomic_compare_exchange_strong(&ag_window_bypass, &early, (int)reason_not_to_hold());
+    atomic_compare_exchange_strong(&ag_window_bypass, &early, reason_not_to_hold());
 }
 
 __attribute__((destructor)) static void end(void)

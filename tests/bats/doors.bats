@@ -187,6 +187,59 @@ aside() {
   caught 900
 }
 
+@test "stubs for unlisted functions pass on whatever a call passes, and can be unwound" {
+  run -0 enter eager '' "$doors/stubs"
+  echo "$output"
+}
+
+@test "an unlisted function sees the work before it, and is counted; the work around it is replayed" {
+  same "$doors/later" sequence
+  lines "$(grep -x '[0-9]*: .*, arguments and result right' <<<"$last_output")" 30
+  [[ $last_output == *'asked again: the same function'* && $last_output != *deadbeef* ]]
+  caught 300
+  holds "$(total flushes.other) >= 25 and $(total flush_calls.cuSimReadLater) >= 25"
+  [ "$(total bypass.blind)" = 0 ]
+}
+
+@test "an unlisted function in a child of fork, and after the exit handlers" {
+  same "$doors/later" child
+  [[ $last_output == *'child: 7, arguments and result right'*'child: status 4'*'destructor: arguments and result right, 9'* ]]
+  [[ $last_output != *WRONG* ]]
+  SIM_OPTIONS=deinit=0 same "$doors/later" child
+  [[ $last_output == *'destructor: arguments and result right'* && $last_output != *WRONG* ]]
+}
+
+@test "more unlisted functions than stubs: all work, and the shim steps aside" {
+  not_emulated 'an emulator is slow, and the machine makes no difference here'
+  same "$doors/later" numbers
+  [[ $last_output == *'0 of 300 wrong, 300 asked for again were the same'* && $last_output != *WRONG* ]]
+  [ "$(total bypass.blind)" = 100 ]
+  holds "$(total replayed) > 50"
+}
+
+@test "an unlisted function that may make handles void: the shim steps aside when it is called" {
+  not_emulated 'an emulator is slow, and the machine makes no difference here'
+  same "$doors/later" destroys
+  [[ $last_output == *'destroyed: 0'* && $last_output != *WRONG* ]]
+  [ "$(total bypass.blind)" = 100 ]
+  holds "$(total replayed) > 50"
+}
+
+@test "a driver before 12.4, and one that lacks a call: nothing is held, nothing flushed" {
+  not_emulated 'an emulator is slow, and the machine makes no difference here'
+  schedules=(lazy)
+  SIM_OPTIONS=driver=12030 same "$doors/linked"
+  aside driver 300
+  grep -q '"flushes":{},' "$BATS_TEST_TMPDIR"/stats.*.json
+  SIM_OPTIONS=driver=12040 same "$doors/linked"
+  caught 300
+  mkdir "$BATS_TEST_TMPDIR/lacking"
+  LC_ALL=C sed 's/cuKernelGetParamInfo/cuKernelGetNothing_x/g' "$search/libcuda.so.1" >"$BATS_TEST_TMPDIR/lacking/libcuda.so.1"
+  search=$BATS_TEST_TMPDIR/lacking
+  same "$doors/linked"
+  aside driver 300
+}
+
 @test "two copies of a runtime library, each with pointers of its own" {
   same "$doors/door" copies "$doors/libruntime_a.so:$doors/libruntime_b.so"
   caught 600

@@ -42,6 +42,9 @@ struct sim_fn_info {
 };
 extern const struct sim_fn_info sim_fn_table[SIM_FN_COUNT];
 
+/* A function that the hook table does not list (unlisted.h); NULL when the driver has none of this name. */
+void *sim_unlisted(const char *symbol);
+
 /* The same implementation under another name: a `_ptsz` twin (the wrapper has set the thread's stream-zero meaning) or
  * a version with the same signature. Must stand in the file that defines the original. */
 #define SIM_ALSO(alias_symbol, symbol)                                                                                 \

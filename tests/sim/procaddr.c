@@ -31,12 +31,13 @@ CUresult sim_cuGetProcAddress_v2(const char *symbol, void **pfn, int version, cu
             best = info;
     }
     sim_log_detail(" symbol=%s version=%d flags=%llu", symbol, version, (unsigned long long)flags);
-    *pfn = best ? best->address : NULL;
+    void *address = best ? best->address : sim_unlisted(symbol);
+    *pfn = address;
     if (status)
-        *status = best            ? CU_GET_PROC_ADDRESS_SUCCESS
+        *status = address         ? CU_GET_PROC_ADDRESS_SUCCESS
                   : known(symbol) ? CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT
                                   : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
-    return best || status ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+    return address || status ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
 
 CUresult sim_cuGetProcAddress(const char *symbol, void **pfn, int version, cuuint64_t flags)
