@@ -196,6 +196,16 @@ static void chunk_seen(struct ag_book *book, struct ag_chunk *chunk)
     }
 }
 
+void ag_book_refused(struct ag_chunk *chunk)
+{
+    ag_backoff_refused(&chunk->backoff, chunk->sightings);
+}
+
+bool ag_book_blocked(const struct ag_chunk *chunk)
+{
+    return ag_backoff_blocks(&chunk->backoff, chunk->sightings);
+}
+
 void ag_book_learn(struct ag_book *book, const struct ag_token *const *tokens, unsigned length)
 {
     struct ag_chunk *chunk = chunk_find(book, tokens, length);
@@ -368,7 +378,7 @@ void ag_book_choose(struct ag_book *book, const struct ag_token *const *tokens, 
         chunk_seen(book, choice->chunk);
     }
     struct ag_chunk *chunk = choice->chunk;
-    if (chunk->refused ||
+    if (ag_book_blocked(chunk) ||
         (chunk->instances == NULL && chunk->sightings < book->params.build_after && !build_ahead(book, chunk))) {
         choice->action = AG_BOOK_EAGER;
         return;

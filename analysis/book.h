@@ -17,6 +17,7 @@
 #include <stdint.h>
 #include <uthash.h>
 
+#include "analysis/backoff.h"
 #include "analysis/op.h"
 #include "analysis/token.h"
 
@@ -76,8 +77,7 @@ struct ag_chunk {
     unsigned length;
     uint32_t records_size;
     unsigned sightings;
-    unsigned refusals; /* times patching one of its instances failed */
-    bool refused;      /* building failed once: submit eagerly */
+    struct ag_backoff backoff; /* in sightings; while it blocks: submit eagerly */
     uint64_t last_used;
     struct ag_ghost ghosts[AG_BOOK_GHOSTS];
     const struct ag_token *tokens[];
@@ -138,6 +138,13 @@ void ag_book_patched(struct ag_instance *instance, const struct ag_book_choice *
 
 /* Notes a launch of the instance. */
 void ag_book_used(struct ag_book *book, struct ag_instance *instance);
+
+/* The owner could not build, patch or launch an instance of the chunk, which is then submitted eagerly for a while,
+ * twice as long each time. */
+void ag_book_refused(struct ag_chunk *chunk);
+
+/* Whether it is, at the sighting chosen for last. */
+bool ag_book_blocked(const struct ag_chunk *chunk);
 
 /* Drops an instance (its exec failed, or the memory is wanted). */
 void ag_book_drop(struct ag_book *book, struct ag_instance *instance);

@@ -5,12 +5,11 @@
 /* Unknown chunks of one length before its template is built: building costs what about six uses save. */
 #define MISSES 8
 
-/* Refusals after which the driver is not asked any more. */
-#define REFUSALS_MAX 4
-
 enum ag_template_action ag_template_choose(struct ag_templates *templates, unsigned length)
 {
-    if (length < AG_TEMPLATE_MIN || length > AG_CHUNK_MAX || templates->refusals >= REFUSALS_MAX)
+    if (length < AG_TEMPLATE_MIN || length > AG_CHUNK_MAX)
+        return AG_TEMPLATE_NONE;
+    if (ag_backoff_blocks(&templates->backoff, ++templates->chosen))
         return AG_TEMPLATE_NONE;
     if (templates->exec[length] != NULL)
         return AG_TEMPLATE_USE;
@@ -32,7 +31,7 @@ void *ag_template_refuse(struct ag_templates *templates, unsigned length)
     void *exec = templates->exec[length];
     templates->exec[length] = NULL;
     templates->count -= exec != NULL;
-    templates->refusals++;
+    ag_backoff_refused(&templates->backoff, templates->chosen);
     return exec;
 }
 

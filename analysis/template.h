@@ -10,6 +10,7 @@
 
 #include <stdint.h>
 
+#include "analysis/backoff.h"
 #include "analysis/op.h"
 
 /* Shorter chunks are not worth a template. */
@@ -18,8 +19,9 @@
 struct ag_templates {
     void *exec[AG_CHUNK_MAX + 1];
     uint8_t misses[AG_CHUNK_MAX + 1]; /* unknown chunks of each length so far, up to the number that makes a template */
-    unsigned refusals;                /* times that the owner could not retarget one */
     unsigned count;
+    uint32_t chosen;           /* chunks decided about */
+    struct ag_backoff backoff; /* in these */
 };
 
 enum ag_template_action {
@@ -34,7 +36,7 @@ enum ag_template_action ag_template_choose(struct ag_templates *templates, unsig
 void ag_template_add(struct ag_templates *templates, unsigned length, void *exec);
 
 /* The owner could not use or build the template of this length: takes it out and returns its exec (NULL when there was
- * none), which the caller frees. After a few times there are no templates any more. */
+ * none), which the caller frees. No template is used for a while then, twice as long each time. */
 void *ag_template_refuse(struct ag_templates *templates, unsigned length);
 
 /* Takes all templates out; release is called for each exec. */

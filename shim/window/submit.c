@@ -139,7 +139,7 @@ static bool build(struct ag_window *w, const struct part *part, struct ag_book_c
     struct ag_exec *exec = build_exec(w, part, &result);
     if (exec == NULL) {
         if (result != CUDA_SUCCESS)
-            choice->chunk->refused = true;
+            ag_book_refused(choice->chunk);
         return false;
     }
     choice->instance =
@@ -182,9 +182,7 @@ static bool launch(struct ag_window *w, const struct part *part, struct ag_book_
             CUresult result = ag_graph_patch(&w->target, exec, i, part->tokens[i], part->records + offset);
             if (result != CUDA_SUCCESS) {
                 ag_log(AG_LOG_INFO, "patching node %u failed (%d)", i, (int)result);
-                choice->chunk->refusals++;
-                if (choice->chunk->refusals >= 4)
-                    choice->chunk->refused = true;
+                ag_book_refused(choice->chunk);
                 drop(w, choice->instance);
                 return false;
             }
@@ -201,6 +199,7 @@ static bool launch(struct ag_window *w, const struct part *part, struct ag_book_
         return true;
     if (*code != CUDA_SUCCESS) {
         ag_log(AG_LOG_INFO, "launching a graph failed (%d)", (int)*code);
+        ag_book_refused(choice->chunk);
         drop(w, choice->instance);
         return false;
     }
@@ -272,8 +271,8 @@ CUresult ag_submit_held(struct ag_window *w)
     if (ready && launch(w, &part, &choice, &code))
         return code;
     w->book.previous = NULL;
-    bool refused = choice.chunk != NULL && choice.chunk->refused;
-    if (choice.action == AG_BOOK_EAGER && !refused && launch_template(w, &part, &code))
+    bool blocked = choice.chunk != NULL && ag_book_blocked(choice.chunk);
+    if (choice.action == AG_BOOK_EAGER && !blocked && launch_template(w, &part, &code))
         return code;
     return submit_eagerly(w);
 }

@@ -77,6 +77,14 @@ reported() {
   done
 }
 
+@test "B07: a failure of the shim's own that passes does not cost replay for good" {
+  for nth in 1 2 3; do
+    export AUTOGRAPH_HOLD_US=20000
+    SIM_OPTIONS=fail=cuGraphInstantiateWithFlags:$nth:2 reported 0 own_failures
+    holds "$(statistic failures) == 1 and $(statistic replayed) > 2000"
+  done
+}
+
 @test "B07: after a sticky error no launch is accepted" { reported 0 sticky_error; }
 
 @test "B09: nothing is held where a tool is attached" {

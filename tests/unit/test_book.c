@@ -50,16 +50,54 @@ static void a_prefix_is_another_chunk(void)
     tear_down();
 }
 
-static void refused_chunks_stay_eager(void)
+/* Sightings of the usual chunk, each attempt to build an instance refused; returns the attempts. */
+static unsigned refused_builds(unsigned sightings)
+{
+    struct ag_book_choice choice;
+    unsigned attempts = 0;
+    for (unsigned i = 0; i < sightings; i++) {
+        ag_book_choose(&the.book, the.tokens, LENGTH, set_of(1), &choice);
+        EQUAL(ag_book_blocked(choice.chunk), choice.action == AG_BOOK_EAGER);
+        if (choice.action == AG_BOOK_BUILD) {
+            ag_book_refused(choice.chunk);
+            attempts++;
+        }
+    }
+    return attempts;
+}
+
+static void refused_chunks_are_hardly_ever_tried(void)
 {
     set_up();
     step(set_of(1));
-    struct ag_book_choice choice;
-    ag_book_choose(&the.book, the.tokens, LENGTH, set_of(1), &choice);
-    EQUAL(choice.action, AG_BOOK_BUILD);
-    choice.chunk->refused = true;
-    for (unsigned i = 0; i < 10; i++)
-        EQUAL(step(set_of(1)).action, AG_BOOK_EAGER);
+    EQUAL(refused_builds(3), 2); /* the one between them blocks the third */
+    unsigned attempts = refused_builds(1000);
+    EXPECT(attempts >= 5 && attempts <= 12);
+    tear_down();
+}
+
+static void a_refusal_that_passes_does_not_cost_replay_for_good(void)
+{
+    set_up();
+    step(set_of(1));
+    refused_builds(1000);
+    unsigned eager = 0;
+    while (step(set_of(1)).action == AG_BOOK_EAGER && eager < 2000)
+        eager++;
+    EXPECT(eager < 1000);
+    for (unsigned i = 0; i < 1000; i++)
+        EQUAL(step(set_of(1)).action, AG_BOOK_LAUNCH);
+    tear_down();
+}
+
+static void one_instance_that_cannot_be_patched_is_replaced_at_once(void)
+{
+    set_up();
+    step(set_of(1));
+    struct ag_instance *instance = step(set_of(1)).instance;
+    ag_book_refused(instance->chunk);
+    ag_book_drop(&the.book, instance);
+    EQUAL(step(set_of(2)).action, AG_BOOK_BUILD);
     tear_down();
 }
 
@@ -310,7 +348,10 @@ static const struct unit_case cases[] = {
         {"a chunk is first eager, then built, then launched", first_eager_then_built_then_launched},
         {"learning counts as a sighting", learning_counts_as_a_sighting},
         {"a prefix is another chunk", a_prefix_is_another_chunk},
-        {"refused chunks stay eager", refused_chunks_stay_eager},
+        {"refused chunks are hardly ever tried", refused_chunks_are_hardly_ever_tried},
+        {"a refusal that passes does not cost replay for good", a_refusal_that_passes_does_not_cost_replay_for_good},
+        {"one instance that cannot be patched is replaced at once",
+         one_instance_that_cannot_be_patched_is_replaced_at_once},
         {"an exact match patches nothing", an_exact_match_patches_nothing},
         {"changed records are listed exactly", changed_records_are_listed_exactly},
         {"the follower is tried first", the_follower_is_tried_first},
