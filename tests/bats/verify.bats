@@ -82,7 +82,7 @@ noticed() {
   for nth in 2 1+; do
     add=cuGraphAddKernelNode_v2:$nth set=cuGraphKernelNodeSetParams_v2:$nth
     noticed 'argument 0 is 0x' "$add:0" "$set:0" || bad=1
-    noticed ' at byte 0 of 4, the program' "$add:8" "$set:8" || bad=1
+    noticed 'argument 1 is 0x' "$add:8" "$set:8" || bad=1
     noticed 'the function is' "$add:function" "$set:function" || bad=1
     noticed "the grid's x is 0x2, the program issued 0x1" "$add:grid" "$set:grid" || bad=1
     noticed "the block's x is 0x41, the program issued 0x40" "$add:block" "$set:block" || bad=1
