@@ -110,10 +110,21 @@ noticed() {
   [ "$(number builds)" -gt 1 ]
 }
 
-@test "templates: a wrong node is noticed too" {
-  local plain
-  plain=$(on_simulator eager "$samples/mixed_kernels")
-  echo TODO; false
+@test "work that never repeats goes out through templates: their nodes are read too" {
+  local plain setting
+  plain=$(on_simulator lazy "$build/doors/unrepeated")
+  SIM_OPTIONS=report=$report run -0 verified lazy "$build/doors/unrepeated"
+  [ "$output" = "$plain" ]
+  [ "$(number retargeted)" -gt 100 ] && [ "$(number divergences)" = 0 ]
+  [ "$(calls 'cuGraphKernelNodeGetParams\w*')" = "$(number replayed)" ]
+  # here nothing else is ever patched
+  [ "$(number patched)" = "$(number retargeted)" ]
+  for setting in cuGraphKernelNodeSetParams_v2:20:function cuGraphKernelNodeSetParams_v2:30:8; do
+    SIM_OPTIONS=corrupt=$setting run -0 --separate-stderr verified lazy "$build/doors/unrepeated"
+    [ "$output" = "$plain" ]
+    [ "$(number divergences)" = 1 ] && [ "$(number failures)" = 0 ] && [ "$(number retargeted)" -gt 0 ]
+    [[ $stderr == *'verify: node '* ]]
+  done
 }
 
 @test "a node that cannot be read is not launched" {

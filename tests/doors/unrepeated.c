@@ -1,4 +1,5 @@
-/* Work that never repeats: kernels and block shapes in an order that only chance decides. Prints a hash of the result. */
+/* Work that never repeats: kernels and block shapes in an order that only chance decides. Prints a hash of the result.
+ */
 #include <cuda.h>
 #include <stdio.h>
 #include <stdlib.h>

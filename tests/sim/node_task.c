@@ -272,6 +272,7 @@ void sim_task_to_kernel(struct sim_node *node, CUDA_KERNEL_NODE_PARAMS_v2 *p)
     p->blockDimY = task->u.kernel.block[1];
     p->blockDimZ = task->u.kernel.block[2];
     p->sharedMemBytes = task->u.kernel.shared;
+    memset(node->params, 0, sizeof(node->params));
     for (unsigned int i = 0; i < info->n_params; i++)
         node->params[i] = task->u.kernel.args + info->params[i].offset;
     p->kernelParams = node->params;
