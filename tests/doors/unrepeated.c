@@ -37,6 +37,7 @@ int main(void)
     CHECK(cuMemAlloc(&b, sizeof words));
     CHECK(cuMemsetD8(a, 1, sizeof words));
     CHECK(cuMemsetD8(b, 2, sizeof words));
+    CHECK(cuCtxSynchronize());
     for (unsigned i = 0; i < LAUNCHES; i++) {
         chance = chance * 1664525u + 1013904223u;
         unsigned block = 8u << (chance >> 28 & 3), value = i;
