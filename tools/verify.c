@@ -10,10 +10,11 @@
 const char ag_tool_verify_usage[] =
         "usage: autograph verify [options] -- PROGRAM [ARG...]\n"
         "\n"
-        "Runs PROGRAM without the shim and then in verify mode, where every replayed launch is checked. Exit status: "
-        "0\n"
-        "same output, same status and no divergence; 1 something was different or nothing could be checked; 2 usage;\n"
-        "3 a run died of a signal.\n"
+        "Runs PROGRAM without the shim and then in verify mode, where every node of a graph is read back before the "
+        "graph\n"
+        "is launched and compared with what PROGRAM issued. Exit status: 0 same output, same status and no "
+        "divergence;\n"
+        "1 something was different or nothing could be checked; 2 usage; 3 a run died of a signal.\n"
         "\n"
         "  --filter REGEX      leave matching lines out of the comparison, such as timings; may be repeated\n"
         "  --set NAME=VALUE    set AUTOGRAPH_NAME in the checked run; may be repeated\n";

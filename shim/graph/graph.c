@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "shim/base/real.h"
+#include "shim/graph/verify.h"
 
 /* The driver allows a few thousand parameters at most; a function with more is never held. */
 #define PARAMS_MAX 1024
@@ -170,24 +171,34 @@ CUresult ag_graph_build(const struct ag_target *target, const struct ag_token *c
     return result;
 }
 
+/* In verify mode the graph's own node, which can be read back, gets what the executable one got. */
 CUresult ag_graph_patch(const struct ag_target *target, struct ag_exec *exec, unsigned i, const struct ag_token *token,
                         const unsigned char *record)
 {
     const struct ag_site *site = site_of(token);
+    CUgraphNode node = exec->nodes[i];
+    CUresult result;
     if (token->kind == AG_OP_KERNEL) {
         void *pointers[PARAMS_MAX];
         CUDA_KERNEL_NODE_PARAMS params;
         kernel_params(target, site, record, pointers, &params);
-        return ag_real.cuGraphExecKernelNodeSetParams_v2(exec->exec, exec->nodes[i], &params);
-    }
-    if (token->kind == AG_OP_MEMSET) {
+        result = ag_real.cuGraphExecKernelNodeSetParams_v2(exec->exec, node, &params);
+        if (result == CUDA_SUCCESS && ag_verify_on())
+            result = ag_real.cuGraphKernelNodeSetParams_v2(node, &params);
+    } else if (token->kind == AG_OP_MEMSET) {
         CUDA_MEMSET_NODE_PARAMS params;
         memset_params(site, record, &params);
-        return ag_real.cuGraphExecMemsetNodeSetParams(exec->exec, exec->nodes[i], &params, target->ctx);
+        result = ag_real.cuGraphExecMemsetNodeSetParams(exec->exec, node, &params, target->ctx);
+        if (result == CUDA_SUCCESS && ag_verify_on())
+            result = ag_real.cuGraphMemsetNodeSetParams(node, &params);
+    } else {
+        CUDA_MEMCPY3D params;
+        copy_params(site, record, &params);
+        result = ag_real.cuGraphExecMemcpyNodeSetParams(exec->exec, node, &params, target->ctx);
+        if (result == CUDA_SUCCESS && ag_verify_on())
+            result = ag_real.cuGraphMemcpyNodeSetParams(node, &params);
     }
-    CUDA_MEMCPY3D params;
-    copy_params(site, record, &params);
-    return ag_real.cuGraphExecMemcpyNodeSetParams(exec->exec, exec->nodes[i], &params, target->ctx);
+    return result;
 }
 
 CUresult ag_graph_launch(const struct ag_target *target, const struct ag_exec *exec)

@@ -7,6 +7,7 @@
 #include "shim/base/options.h"
 #include "shim/base/real.h"
 #include "shim/base/visit.h"
+#include "shim/graph/verify.h"
 
 /* Device memory for graphs, bytes; 0 until it is needed. */
 static _Atomic size_t limit;
@@ -170,6 +171,24 @@ static void launched(struct ag_window *w, unsigned patched, unsigned retargeted)
     w->submitted_used = w->used;
 }
 
+/* In verify mode: compares the nodes of a graph, and the book's image of them unless it is NULL, with what is held.
+ * False: it must not be launched; *code is then CUDA_ERROR_NOT_PERMITTED inside a host function of the program. */
+static bool verified(struct ag_window *w, const struct part *part, const struct ag_exec *exec,
+                     const unsigned char *image, CUresult *code)
+{
+    unsigned differences = 0;
+    CUresult result = ag_verify_nodes(exec, part->tokens, part->records, &differences);
+    if (result == CUDA_ERROR_NOT_PERMITTED) {
+        *code = result;
+        return false;
+    }
+    if (image != NULL)
+        ag_verify_image(part->tokens, part->length, part->records, image, &differences);
+    w->stats.count[AG_STAT_divergences] += differences;
+    w->stats.count[AG_STAT_failures] += result != CUDA_SUCCESS;
+    return result == CUDA_SUCCESS && differences == 0;
+}
+
 /* Patches what differs and launches; false: nothing was launched. */
 static bool launch(struct ag_window *w, const struct part *part, struct ag_book_choice *choice, CUresult *code)
 {
@@ -193,6 +212,12 @@ static bool launch(struct ag_window *w, const struct part *part, struct ag_book_
     if (choice->differing > 0) {
         measured(&w->book.params.patch_us, start, choice->differing);
         ag_book_patched(choice->instance, choice, part->records);
+    }
+    if (ag_verify_on() && !verified(w, part, exec, choice->instance->records, code)) {
+        if (*code == CUDA_ERROR_NOT_PERMITTED)
+            return true;
+        ag_book_drop(&w->book, choice->instance);
+        return false;
     }
     *code = ag_graph_launch(&w->target, exec);
     if (*code == CUDA_ERROR_NOT_PERMITTED)
@@ -244,6 +269,12 @@ static bool launch_template(struct ag_window *w, const struct part *part, CUresu
     for (unsigned i = 0; !fresh && i < part->length && result == CUDA_SUCCESS; i++) {
         result = ag_graph_patch(&w->target, exec, i, part->tokens[i], part->records + offset);
         offset += part->tokens[i]->record_size;
+    }
+    if (result == CUDA_SUCCESS && ag_verify_on() && !verified(w, part, exec, NULL, code)) {
+        if (*code == CUDA_ERROR_NOT_PERMITTED)
+            return true;
+        w->book.release(w->book.owner, ag_template_refuse(&w->templates, part->length));
+        return false;
     }
     if (result == CUDA_SUCCESS) {
         *code = result = ag_graph_launch(&w->target, exec);

@@ -49,26 +49,45 @@ static bool read_text(char *to, size_t size, const char *text)
     return snprintf(to, size, "%s", text) < (int)size && *text;
 }
 
+/* FUNCTION:NTH or FUNCTION:NTH+ with more behind a further colon, which is returned; NULL: something else. */
+static char *read_nth(struct sim_nth *call, char *item)
+{
+    char *nth = strchr(item, ':');
+    char *more = nth ? strchr(nth + 1, ':') : NULL;
+    if (!more)
+        return NULL;
+    *nth++ = *more++ = 0;
+    size_t digits = strlen(nth);
+    call->onwards = digits > 0 && nth[digits - 1] == '+';
+    if (call->onwards)
+        nth[digits - 1] = 0;
+    return read_number(nth, &call->nth) && read_text(call->function, sizeof(call->function), item) ? more : NULL;
+}
+
 static bool read_failures(char *text)
 {
     char *rest = NULL;
     for (char *item = strtok_r(text, ";", &rest); item; item = strtok_r(NULL, ";", &rest)) {
         struct sim_failure *failure = &sim_config.failures[sim_config.n_failures];
-        char *nth = strchr(item, ':');
-        char *code = nth ? strchr(nth + 1, ':') : NULL;
         unsigned long number;
-        if (sim_config.n_failures == SIM_FAILURES_MAX || !code)
-            return false;
-        *nth++ = *code++ = 0;
-        size_t digits = strlen(nth);
-        failure->onwards = digits > 0 && nth[digits - 1] == '+';
-        if (failure->onwards)
-            nth[digits - 1] = 0;
-        if (!read_number(nth, &failure->nth) || !read_number(code, &number) ||
-            !read_text(failure->function, sizeof(failure->function), item))
+        char *code = sim_config.n_failures < SIM_FAILURES_MAX ? read_nth(&failure->call, item) : NULL;
+        if (!code || !read_number(code, &number))
             return false;
         failure->code = (CUresult)number;
         sim_config.n_failures++;
+    }
+    return true;
+}
+
+static bool read_corruptions(char *text)
+{
+    char *rest = NULL;
+    for (char *item = strtok_r(text, ";", &rest); item; item = strtok_r(NULL, ";", &rest)) {
+        struct sim_corruption *corruption = &sim_config.corruptions[sim_config.n_corruptions];
+        char *field = sim_config.n_corruptions < SIM_FAILURES_MAX ? read_nth(&corruption->call, item) : NULL;
+        if (!field || !read_text(corruption->field, sizeof(corruption->field), field))
+            return false;
+        sim_config.n_corruptions++;
     }
     return true;
 }
@@ -114,6 +133,8 @@ static bool read_setting(const char *name, char *value)
     }
     if (!strcmp(name, "fail"))
         return read_failures(value);
+    if (!strcmp(name, "corrupt"))
+        return read_corruptions(value);
     if (!strcmp(name, "drain"))
         return read_drains(value);
     if (!strcmp(name, "log"))

@@ -11,7 +11,9 @@
  *   memory_mb=N                  device memory (default 4096)
  *   graph_kb=N                   device memory that an executable graph takes for each node (default 0)
  *   fail=FUNCTION:NTH:CODE[;..]  the NTH call of FUNCTION returns CODE and does nothing (NTH+: all from there on)
- *   drain=FUNCTION[;..]          these calls first wait for the context's work, as set-up calls of a real driver may
+ *   corrupt=FUNCTION:NTH:FIELD[;..]  what a graph's node takes in such a call is off by one. FIELD: the number of
+ *                                an argument byte, function, grid, block, shared, target, source, value, element or
+ * size drain=FUNCTION[;..]          these calls first wait for the context's work, as set-up calls of a real driver may
  *   log=PATH                     one line a call and one an executed op (- is stderr, %p the process id)
  *   report=PATH                  counters and virtual clock as one JSON line at exit (- is stdout, %p the process id)
  *   deinit=0                     calls in exit handlers still work
@@ -25,11 +27,21 @@
 
 enum sim_schedule { SIM_EAGER, SIM_LAZY, SIM_RANDOM };
 
-struct sim_failure {
+/* Some call of a function. */
+struct sim_nth {
     char function[64];
     unsigned long nth;
     bool onwards; /* that call and all later ones */
+};
+
+struct sim_failure {
+    struct sim_nth call;
     CUresult code;
+};
+
+struct sim_corruption {
+    struct sim_nth call;
+    char field[16];
 };
 
 #define SIM_FAILURES_MAX 16
@@ -41,6 +53,8 @@ struct sim_config {
     unsigned long idle_ms, patience, delay_us, queue, devices, driver, memory_mb, graph_kb, deinit;
     struct sim_failure failures[SIM_FAILURES_MAX];
     size_t n_failures;
+    struct sim_corruption corruptions[SIM_FAILURES_MAX];
+    size_t n_corruptions;
     char drains[SIM_DRAINS_MAX][64];
     size_t n_drains;
     char log[512], report[512];

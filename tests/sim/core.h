@@ -64,9 +64,10 @@ struct sim_thread {
         uint64_t id;
     } stack[SIM_CTX_STACK_MAX];
     int depth;
-    uint64_t host_ns; /* virtual host clock */
-    CUstream stream;  /* log: stream of the call under way */
-    char detail[256]; /* log text of the call under way */
+    uint64_t host_ns;    /* virtual host clock */
+    CUstream stream;     /* log: stream of the call under way */
+    char detail[256];    /* log text of the call under way */
+    const char *corrupt; /* field of a node that the call under way gets wrong, or NULL: see config.h */
 };
 extern __thread struct sim_thread sim_self;
 extern pthread_mutex_t sim_lock;

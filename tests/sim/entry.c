@@ -56,17 +56,30 @@ static bool same_name(const char *wanted, enum sim_fn fn)
     return !strcmp(wanted, sim_fn_table[fn].symbol) || !strcmp(wanted, sim_fn_table[fn].api);
 }
 
-/* Failures count calls of all versions of a function together when its plain name was given. */
+/* Counts calls of all versions of a function together when its plain name was given. */
+static bool is_nth(const struct sim_nth *call, enum sim_fn fn, unsigned long *seen)
+{
+    return same_name(call->function, fn) && (++*seen == call->nth || (call->onwards && *seen > call->nth));
+}
+
 static CUresult requested_failure(enum sim_fn fn)
 {
     static unsigned long seen[SIM_FAILURES_MAX];
     CUresult code = CUDA_SUCCESS;
     for (size_t i = 0; i < sim_config.n_failures; i++)
-        if (same_name(sim_config.failures[i].function, fn) &&
-            (++seen[i] == sim_config.failures[i].nth ||
-             (sim_config.failures[i].onwards && seen[i] > sim_config.failures[i].nth)))
+        if (is_nth(&sim_config.failures[i].call, fn, &seen[i]))
             code = sim_config.failures[i].code;
     return code;
+}
+
+static const char *requested_corruption(enum sim_fn fn)
+{
+    static unsigned long seen[SIM_FAILURES_MAX];
+    const char *field = NULL;
+    for (size_t i = 0; i < sim_config.n_corruptions; i++)
+        if (is_nth(&sim_config.corruptions[i].call, fn, &seen[i]))
+            field = sim_config.corruptions[i].field;
+    return field;
 }
 
 static void requested_drain(enum sim_fn fn)
@@ -104,6 +117,7 @@ static CUresult enter(struct sim_call *call)
     CUresult code = requested_failure(call->fn);
     if (code)
         return code;
+    sim_self.corrupt = requested_corruption(call->fn);
     if (rules[call->fn] == ALWAYS)
         return CUDA_SUCCESS;
     if (sim_state.shut_down)

@@ -7,6 +7,7 @@
 #define SIM_GRAPH_H
 
 #include "tests/sim/core.h"
+#include "samples/kernel_info.h"
 
 struct sim_node {
     CUgraphNode handle;
@@ -20,7 +21,8 @@ struct sim_node {
     struct sim_node **deps;
     CUgraphEdgeData *edges;
     size_t n_deps;
-    size_t index; /* scratch: place in the plan */
+    size_t index;                        /* scratch: place in the plan */
+    void *params[SIM_KERNEL_PARAMS_MAX]; /* where the arguments are, for who asks for them */
 };
 
 struct sim_graph {

@@ -1,8 +1,57 @@
 /* See node_task.h. Addresses of copy nodes are classified here, when the node is added or changed, as on real hardware.
  */
 #include "tests/sim/node_task.h"
+#include "tests/sim/module.h"
 #include "tests/sim/report.h"
 #include "samples/kernel_info.h"
+
+/* One of a module's functions other than this one, whose arguments are no longer. */
+static struct sim_func *other_function(struct sim_func *func)
+{
+    struct sim_module *module = func->module;
+    for (size_t i = 0; i < module->n_funcs; i++) {
+        const struct sim_kernel_info *info = module->funcs[i].info;
+        if (&module->funcs[i] != func && !info->global && info->args_size <= func->info->args_size)
+            return sim_module_func(module, info->name);
+    }
+    return func;
+}
+
+/* The call gets a field of its node wrong, when that is asked for. */
+static void corrupt(struct sim_task *task)
+{
+    const char *field = sim_self.corrupt;
+    if (!field)
+        return;
+    char *end;
+    unsigned long byte = strtoul(field, &end, 10);
+    unsigned int *number = NULL;
+    if (task->kind == SIM_TASK_KERNEL) {
+        if (*end == 0 && byte < task->u.kernel.args_size)
+            task->u.kernel.args[byte] ^= 1;
+        else if (!strcmp(field, "function"))
+            task->u.kernel.func = other_function(task->u.kernel.func);
+        else if (!strcmp(field, "grid"))
+            number = &task->u.kernel.grid[0];
+        else if (!strcmp(field, "block"))
+            number = &task->u.kernel.block[0];
+        else if (!strcmp(field, "shared"))
+            number = &task->u.kernel.shared;
+    } else if (task->kind == SIM_TASK_MEMSET) {
+        task->u.set.dst += !strcmp(field, "target");
+        task->u.set.width += !strcmp(field, "size");
+        if (!strcmp(field, "value"))
+            number = &task->u.set.value;
+        else if (!strcmp(field, "element"))
+            number = &task->u.set.element;
+    } else if (task->kind == SIM_TASK_COPY) {
+        task->u.copy.dst += !strcmp(field, "target");
+        task->u.copy.src += !strcmp(field, "source");
+        task->u.copy.width += !strcmp(field, "size");
+    }
+    if (number)
+        ++*number;
+}
 
 static CUresult pick_ctx(CUcontext handle, struct sim_ctx **out)
 {
@@ -45,7 +94,10 @@ CUresult sim_task_from_kernel(struct sim_task *task, const CUDA_KERNEL_NODE_PARA
     where->ctx = func->module->ctx;
     const unsigned int grid[3] = {p->gridDimX, p->gridDimY, p->gridDimZ};
     const unsigned int block[3] = {p->blockDimX, p->blockDimY, p->blockDimZ};
-    return sim_launch_task(task, func, grid, block, p->sharedMemBytes, p->kernelParams, p->extra);
+    CUresult result = sim_launch_task(task, func, grid, block, p->sharedMemBytes, p->kernelParams, p->extra);
+    if (!result)
+        corrupt(task);
+    return result;
 }
 
 CUresult sim_task_from_kernel_v1(struct sim_task *task, const CUDA_KERNEL_NODE_PARAMS_v1 *p, struct sim_where *where)
@@ -77,6 +129,7 @@ CUresult sim_task_from_memset(struct sim_task *task, const CUDA_MEMSET_NODE_PARA
     task->u.set.element = p->elementSize;
     task->u.set.width = p->width;
     task->u.set.height = p->height;
+    corrupt(task);
     return CUDA_SUCCESS;
 }
 
@@ -111,6 +164,7 @@ CUresult sim_task_from_memcpy(struct sim_task *task, const CUDA_MEMCPY3D *p, CUc
         return CUDA_ERROR_INVALID_VALUE;
     if (p->dstMemoryType == CU_MEMORYTYPE_DEVICE && !sim_range_find((uintptr_t)task->u.copy.dst))
         return CUDA_ERROR_INVALID_VALUE;
+    corrupt(task);
     return CUDA_SUCCESS;
 }
 
@@ -205,7 +259,7 @@ CUgraphNodeType sim_task_node_type(const struct sim_task *task)
     }
 }
 
-void sim_task_to_kernel(const struct sim_node *node, CUDA_KERNEL_NODE_PARAMS_v2 *p)
+void sim_task_to_kernel(struct sim_node *node, CUDA_KERNEL_NODE_PARAMS_v2 *p)
 {
     const struct sim_task *task = &node->task;
     const struct sim_kernel_info *info = task->u.kernel.func->info;
@@ -218,13 +272,10 @@ void sim_task_to_kernel(const struct sim_node *node, CUDA_KERNEL_NODE_PARAMS_v2 
     p->blockDimY = task->u.kernel.block[1];
     p->blockDimZ = task->u.kernel.block[2];
     p->sharedMemBytes = task->u.kernel.shared;
-    /* The pointer array is rebuilt at every question; the bytes are the node's own. */
-    static void *params[64][SIM_KERNEL_PARAMS_MAX];
-    static unsigned int next;
-    void **slot = params[next++ % 64];
+    memset(node->params, 0, sizeof(node->params));
     for (unsigned int i = 0; i < info->n_params; i++)
-        slot[i] = task->u.kernel.args + info->params[i].offset;
-    p->kernelParams = slot;
+        node->params[i] = task->u.kernel.args + info->params[i].offset;
+    p->kernelParams = node->params;
 }
 
 void sim_task_to_memset(const struct sim_task *task, CUDA_MEMSET_NODE_PARAMS *p)

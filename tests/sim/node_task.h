@@ -22,7 +22,7 @@ CUresult sim_task_from_any(struct sim_task *task, CUgraphNodeParams *p, struct s
 CUgraphNodeType sim_task_node_type(const struct sim_task *task);
 
 /* Pointers in the result belong to the node and live until it changes. */
-void sim_task_to_kernel(const struct sim_node *node, CUDA_KERNEL_NODE_PARAMS_v2 *p);
+void sim_task_to_kernel(struct sim_node *node, CUDA_KERNEL_NODE_PARAMS_v2 *p);
 void sim_task_to_memset(const struct sim_task *task, CUDA_MEMSET_NODE_PARAMS *p);
 void sim_task_to_memcpy(const struct sim_task *task, CUDA_MEMCPY3D *p);
 
