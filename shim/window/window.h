@@ -76,8 +76,8 @@ extern atomic_int ag_window_captures;
 extern atomic_int ag_window_deferred;
 
 /* Why nothing may be held in this process (an AG_BYPASS_ value), or 0. It is AG_BYPASS_early until the library has
- * begun: a library that was loaded with the program may launch in its constructor, before ours ran. Then it is undecided
- * until the first op could be held, since only then the driver is certain to be there and can be judged. */
+ * begun: a library that was loaded with the program may launch in its constructor, before ours ran. Then it is
+ * undecided until the first op could be held, since only then the driver is certain to be there and can be judged. */
 #define AG_BYPASS_UNDECIDED (-1)
 extern atomic_int ag_window_bypass;
 
