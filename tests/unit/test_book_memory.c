@@ -131,6 +131,26 @@ static void dropped_slots_are_used_again(void)
     tear_down();
 }
 
+/* Chunks of ops with one set of arguments each, as a long program without much variety leaves them. */
+static void a_known_op_costs_little_beyond_its_arguments(void)
+{
+    set_up();
+    unsigned ops = 0;
+    size_t records = 0;
+    for (unsigned first = 0; first < 20; first++)
+        for (unsigned i = 0; i < 2; i++) {
+            struct ag_book_choice choice = step_at(first, LENGTH, set_of(1));
+            if (choice.instance != NULL) {
+                ops += LENGTH;
+                records += choice.chunk->records_size;
+            }
+        }
+    EXPECT(ops >= 20 * LENGTH);
+    EXPECT(the.book.host_bytes > records);
+    EXPECT((the.book.host_bytes - records) / ops <= 256);
+    tear_down();
+}
+
 static const struct unit_case cases[] = {
         {"eviction takes the least recently used", eviction_takes_the_least_recently_used},
         {"chunks outlive their instances", chunks_outlive_their_instances},
@@ -138,5 +158,6 @@ static const struct unit_case cases[] = {
         {"a cleared book can be used again", a_cleared_book_can_be_used_again},
         {"dropped slots are used again", dropped_slots_are_used_again},
         {"memory is bounded with thousands of chunks", memory_is_bounded},
+        {"a known op costs little beyond its arguments", a_known_op_costs_little_beyond_its_arguments},
 };
 UNIT_MAIN(cases)
