@@ -1,0 +1,64 @@
+#!/usr/bin/env bats
+# shellcheck disable=SC2154
+# Liveness: work that the program leaves to the device gets done although the program makes no further call, and a process
+# with nothing to do sleeps. Judged by progress (within ten seconds or never), without and with the shim.
+
+load helpers
+
+setup() {
+  need_simulator
+  need_unsanitized
+}
+
+# alive PROGRAM [ARG…]: it ends with 0 and the same output without and with the shim.
+alive() {
+  local program=$build/tests/reports/$1 schedule
+  shift
+  for schedule in lazy random; do
+    SAMPLE_TIMEOUT=100 run -0 on_simulator "$schedule" "$program" "$@"
+    local plain=$output
+    SAMPLE_TIMEOUT=100 run on_simulator_shimmed "$schedule" "$program" "$@"
+    echo "$schedule: plain: $plain; with the shim ($status): $output"
+    [ "$status" = 0 ] && [ "$output" = "$plain" ]
+  done
+}
+
+# by_watchdog: what was held was submitted by nobody else.
+by_watchdog() {
+  holds "$(statistic watchdog_flushes) > 0"
+}
+
+@test "the host polls mapped memory that a held kernel writes" {
+  alive host_and_kernel_in_turn pinned
+  by_watchdog
+}
+
+@test "two threads hand over through memory alone" {
+  alive hand_over
+  by_watchdog
+}
+
+@test "a program that never synchronises finds its work done when it wakes" {
+  alive never_synchronises
+  by_watchdog
+}
+
+@test "the next round is launched when a host function of the last one says so" {
+  alive callback_loop function
+  alive callback_loop callback
+  holds "$(statistic flushes.host) > 0"
+}
+
+@test "a process that is stopped behind its launches and continued finds its work done" {
+  alive never_synchronises stop
+  by_watchdog
+}
+
+@test "idle processes sleep" {
+  local plain shimmed
+  plain=$(on_simulator eager "$build/tests/reports/idle" 100)
+  shimmed=$(on_simulator_shimmed eager "$build/tests/reports/idle" 100)
+  echo "without: $plain; with the shim: $shimmed"
+  # a watchdog that never slept would wake up some thousand times a second in each
+  holds "${shimmed% *} <= ${plain% *} + 100"
+}
