@@ -50,8 +50,11 @@ CUresult ag_window_submit(struct ag_window *w, enum ag_stat reason, bool cut)
         atomic_fetch_add_explicit(&w->submissions, 1, memory_order_relaxed);
         if (count > w->stats.count[AG_STAT_held_max])
             w->stats.count[AG_STAT_held_max] = count;
-        if (reason != AG_STAT_COUNT)
+        if (reason != AG_STAT_COUNT) {
             w->stats.count[reason]++;
+            if (ag_trace_on())
+                ag_trace_flush(w->target.stream, ag_stats_key(reason), count);
+        }
         uint64_t replayed = w->stats.count[AG_STAT_replayed];
         result = ag_submit_held(w);
         ag_effort_note(&effort, count, (uint32_t)(w->stats.count[AG_STAT_replayed] - replayed));
