@@ -102,7 +102,7 @@ static CUresult submit_eagerly(struct ag_window *w)
     return first;
 }
 
-/* Builds an executable graph of the window's ops; NULL when memory for graphs is short or the driver refuses, which
+/* Builds an executable graph of what is held; NULL when memory for graphs is short or the driver refuses, which
  * *result tells. */
 static struct ag_exec *build_exec(struct ag_window *w, const struct part *part, CUresult *result)
 {

@@ -4,9 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shim/base/log.h"
-#include "shim/base/options.h"
-#include "shim/base/real.h"
 #include "shim/base/visit.h"
 #include "shim/trace/trace.h"
 
