@@ -28,7 +28,7 @@ static void order_legacy(bool legacy, bool blocking)
     for (unsigned i = 0; i < count; i++) {
         struct ag_window *w = ag_windows[i];
         /* windows of other contexts are flushed as well: more than needed, never wrong */
-        if (legacy ? w->blocking : w->legacy)
+        if (atomic_load_explicit(legacy ? &w->blocking : &w->legacy, memory_order_relaxed))
             ag_window_flush(w, AG_FLUSH_legacy, AG_WAIT_YES);
     }
 }
@@ -40,7 +40,8 @@ struct ag_window *ag_order_enter(CUstream stream, bool ptsz)
                              (unsigned)atomic_load_explicit(&w->open, memory_order_relaxed))
         return w;
     /* another window holds work: two windows are never locked together */
-    bool legacy = w->legacy, blocking = w->blocking;
+    bool legacy = atomic_load_explicit(&w->legacy, memory_order_relaxed);
+    bool blocking = atomic_load_explicit(&w->blocking, memory_order_relaxed);
     ag_lock_release(&w->lock);
     order_legacy(legacy, blocking);
     return ag_window_enter(stream, ptsz);
@@ -61,7 +62,7 @@ void ag_order_stream(CUstream stream, bool ptsz, enum ag_stat reason)
         if (atomic_load_explicit(&w->stream, memory_order_relaxed) != stream)
             continue;
         ag_window_flush(w, reason, AG_WAIT_YES);
-        blocking = blocking || w->blocking;
+        blocking = blocking || atomic_load_explicit(&w->blocking, memory_order_relaxed);
         known = true;
     }
     if (!legacy && !per_thread && !known)

@@ -58,13 +58,14 @@ static void setup(struct ag_window *w, CUcontext ctx, CUstream stream)
     unsigned flags = 0;
     CUcontext owner = NULL;
     memset(&w->stats, 0, sizeof w->stats);
-    w->legacy = stream == CU_STREAM_LEGACY;
+    bool legacy = stream == CU_STREAM_LEGACY;
+    atomic_store_explicit(&w->legacy, legacy, memory_order_relaxed);
     w->holdable = ag_real.cuStreamGetFlags(stream, &flags) == CUDA_SUCCESS &&
                   ag_real.cuStreamGetCtx(stream, &owner) == CUDA_SUCCESS && owner == ctx;
-    w->blocking = !w->legacy && (flags & CU_STREAM_NON_BLOCKING) == 0;
+    atomic_store_explicit(&w->blocking, !legacy && (flags & CU_STREAM_NON_BLOCKING) == 0, memory_order_relaxed);
     if (AG_REAL_HAS(cuStreamGetGreenCtx)) {
         CUgreenCtx green = NULL;
-        if (!w->legacy && ag_real.cuStreamGetGreenCtx(stream, &green) == CUDA_SUCCESS && green != NULL)
+        if (!legacy && ag_real.cuStreamGetGreenCtx(stream, &green) == CUDA_SUCCESS && green != NULL)
             w->holdable = false;
     }
     if (ag_real.cuCtxGetDevice(&w->device) != CUDA_SUCCESS)

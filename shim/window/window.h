@@ -33,7 +33,8 @@ struct ag_window {
     /* identity; constant while in use */
     _Atomic(CUcontext) ctx;
     _Atomic(CUstream) stream; /* CU_STREAM_LEGACY for the legacy default stream */
-    bool legacy, blocking;    /* blocking: takes part in the legacy stream's order */
+    /* blocking: takes part in the legacy stream's order. Read without the lock by who looks for windows to flush */
+    atomic_bool legacy, blocking;
     bool holdable;
     CUdevice device;
     struct ag_target target;

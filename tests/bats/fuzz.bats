@@ -11,13 +11,11 @@ fuzz() {
 
 @test "regressions: every program is the same without and with the shim" {
   need_shim
-  need_unsanitized
   fuzz --replay "$BATS_TEST_DIRNAME"/../fuzz/regressions/*.txt
 }
 
 @test "a few random programs: the same, and replayed" {
   need_shim
-  need_unsanitized
   run -0 fuzz --programs 60 --seed 1
   [[ $output == *" 0 differences"* ]]
 }

@@ -11,10 +11,14 @@ simulator=$build/sim
 samples=$build/samples
 schedules=(lazy eager random)
 
-# A sanitized shim brings its runtime along; programs that are not sanitized themselves load it second.
-case ${TEST_SAN:-} in
-  *address*) export ASAN_OPTIONS=${ASAN_OPTIONS:-verify_asan_link_order=0:detect_leaks=0} ;;
-esac
+# With a sanitizer a run costs several times as much, and what it looks for does not depend on the schedule. Its runtime comes
+# with the shim: programs that are not sanitized themselves load it second. Every report ends the process. What lives until
+# the process ends is no leak, and a program's own crash stays a crash.
+if [ -n "${TEST_SAN:-}" ]; then
+  schedules=(random)
+  export ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0:handle_segv=0
+  export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:report_thread_leaks=0:handle_segv=0
+fi
 
 # Shell variables of the suite's caller must not change what is tested.
 unset LD_PRELOAD CUDA_LAUNCH_BLOCKING CUDA_INJECTION64_PATH
@@ -31,9 +35,9 @@ need_simulator() {
   [ -e "$simulator/libcuda.so.1" ] || skip 'the simulated driver is not built'
 }
 
-# Programs that are not built with the sanitizer cannot load a sanitized shim in every case.
-need_unsanitized() {
-  [ -z "${TEST_SAN:-}" ] || skip 'not with a sanitizer'
+# not_sanitized REASON: what a sanitizer's runtime cannot do, or does itself.
+not_sanitized() {
+  [ -z "${TEST_SAN:-}" ] || skip "not with a sanitizer: $1"
 }
 
 # on_simulator SCHEDULE COMMAND…: runs a command on the simulated driver. SIM_OPTIONS adds settings of the simulator.
@@ -80,7 +84,7 @@ same_with_shim() {
 
 # statistic KEY [FILE]: one number of a statistics file; KEY may be group.name; 0 when it is absent.
 statistic() {
-  python3 -c '
+  python3 -IS -c '
 import json, sys
 value = json.load(open(sys.argv[2]))
 for key in sys.argv[1].split("."):
@@ -90,7 +94,7 @@ print(value)' "$1" "${2:-$BATS_TEST_TMPDIR/stats.json}"
 
 # holds EXPRESSION: an arithmetic statement about numbers, checked by python3; says it when it is false.
 holds() {
-  python3 -c 'import sys; sys.exit(not eval(sys.argv[1]))' "$1" || {
+  python3 -IS -c 'import sys; sys.exit(not eval(sys.argv[1]))' "$1" || {
     echo "does not hold: $1"
     return 1
   }

@@ -7,7 +7,6 @@ load helpers
 
 setup() {
   need_simulator
-  need_unsanitized
 }
 
 # alive PROGRAM [ARG…]: it ends with 0 and the same output without and with the shim.

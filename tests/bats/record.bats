@@ -6,7 +6,6 @@ load helpers
 
 setup() {
   need_simulator
-  need_unsanitized
   cd "$BATS_TEST_TMPDIR" || return
   # nothing may depend on how busy the machine is
   export AUTOGRAPH_HOLD_US=1000000 AUTOGRAPH_COSTS=fixed

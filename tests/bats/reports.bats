@@ -7,7 +7,6 @@ load helpers
 
 setup() {
   need_simulator
-  need_unsanitized
 }
 
 # reported STATUS PROGRAM [ARG…]: without and with the shim the same output, and this status.

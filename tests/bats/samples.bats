@@ -35,15 +35,15 @@ PYTHON
   done
 }
 
-@test "constant arguments" { need_unsanitized; compare constant_loop 90; }
-@test "changing arguments" { need_unsanitized; compare changing_args 75; }
-@test "double-buffered pointers" { need_unsanitized; compare double_buffer 90; }
-@test "growing grid" { need_unsanitized; compare growing_grid 90; }
-@test "two streams with events" { need_unsanitized; compare two_streams 90; }
-@test "memsets and copies" { need_unsanitized; compare memset_copy 90; }
-@test "the host polls mapped memory and makes no call" { need_unsanitized; compare mapped_poll 0; }
-@test "a synchronise every few launches" { need_unsanitized; compare sync_every 90; }
-@test "mixed kernels" { need_unsanitized; compare mixed_kernels 85; }
+@test "constant arguments" { compare constant_loop 90; }
+@test "changing arguments" { compare changing_args 75; }
+@test "double-buffered pointers" { compare double_buffer 90; }
+@test "growing grid" { compare growing_grid 90; }
+@test "two streams with events" { compare two_streams 90; }
+@test "memsets and copies" { compare memset_copy 90; }
+@test "the host polls mapped memory and makes no call" { compare mapped_poll 0; }
+@test "a synchronise every few launches" { compare sync_every 90; }
+@test "mixed kernels" { compare mixed_kernels 85; }
 
 # One number of the statistics of a run of the constant loop.
 constant() {
@@ -53,7 +53,6 @@ constant() {
 }
 
 @test "the constant loop: replayed by its second repetition, then hardly any driver call" {
-  need_unsanitized
   local once twice calls launches
   once=$(constant replayed --iterations 1)
   twice=$(constant replayed --iterations 2)

@@ -7,7 +7,6 @@ load helpers
 
 setup() {
   need_simulator
-  need_unsanitized
   export KERNELS=$samples/kernels.ptx
   failing=$build/doors/failing
   stats=$BATS_TEST_TMPDIR/stats.json

@@ -364,7 +364,7 @@ struct fuzz_outcome fuzz_execute(const struct fuzz_program *program, FILE *log)
     for (int t = FUZZ_THREADS - 1; t >= 0; t--) {
         outcome.digest = fuzz_hash(outcome.digest, runners[t].text, runners[t].length);
         outcome.unexpected += runners[t].unexpected;
-        if (log)
+        if (log && runners[t].length)
             fwrite(runners[t].text, 1, runners[t].length, log);
     }
     return outcome;
