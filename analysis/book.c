@@ -8,6 +8,8 @@ struct ag_book_params ag_book_defaults(void)
     return (struct ag_book_params){.patch_us = 0.42,
                                    .build_us = 10,
                                    .saved_us = 4,
+                                   .launch_us = 2.1,
+                                   .node_us = 0.06,
                                    .advance = 2000,
                                    .savings_max = 8000,
                                    .learning_us = 30000,
@@ -259,17 +261,35 @@ static void earn(struct ag_book *book, double us)
         book->savings = book->params.savings_max;
 }
 
-/* Shorter chunks are not built ahead: what is cut off by a flush or a first launch seldom comes back. */
-#define AHEAD_MIN 8
+/* Shorter chunks are built neither ahead nor at the second sight: what is cut off by a flush or a first launch seldom
+ * comes back, and each of their graphs saves little. */
+#define SHORT 8
+
+/* What launching an instance with so many patched nodes saves against submitting its ops one by one; may be negative.
+ */
+static double saving(const struct ag_book *book, unsigned length, unsigned patched)
+{
+    const struct ag_book_params *params = &book->params;
+    return length * (params->saved_us - params->node_us) - params->launch_us - patched * params->patch_us;
+}
 
 /* Pays for building an instance of the chunk ahead; false: the savings do not cover it. */
 static bool build_ahead(struct ag_book *book, const struct ag_chunk *chunk)
 {
     double cost = book->params.build_us * chunk->length;
-    if (book->savings < cost || chunk->length < AHEAD_MIN)
+    if (book->savings < cost || chunk->length < SHORT)
         return false;
     book->savings -= cost;
     return true;
+}
+
+/* Whether a chunk without instance gets its first one now. */
+static bool first_pays(struct ag_book *book, const struct ag_chunk *chunk)
+{
+    if (chunk->sightings < book->params.build_after)
+        return build_ahead(book, chunk);
+    return chunk->length >= SHORT ||
+           chunk->sightings * saving(book, chunk->length, 0) >= book->params.build_us * chunk->length;
 }
 
 /* An argument set came back to which an instance of its own would have been nearer by so many nodes: whether building
@@ -357,40 +377,35 @@ static struct ag_instance *choose_instance(struct ag_book *book, struct ag_chunk
 void ag_book_choose(struct ag_book *book, const struct ag_token *const *tokens, unsigned length,
                     const unsigned char *records, struct ag_book_choice *choice)
 {
+    struct ag_instance *next = expected(book);
+    bool as_expected = next != NULL && same_tokens(next->chunk, tokens, length);
+    struct ag_chunk *chunk = as_expected ? next->chunk : chunk_find(book, tokens, length);
     book->ops += length;
-    choice->instance = expected(book);
+    if (chunk == NULL)
+        chunk = chunk_add(book, tokens, length);
+    choice->action = AG_BOOK_EAGER;
+    choice->chunk = chunk;
+    choice->instance = NULL;
     choice->differing = 0;
     choice->exact_miss = false;
-    if (choice->instance != NULL && same_tokens(choice->instance->chunk, tokens, length)) {
-        choice->chunk = choice->instance->chunk;
-        chunk_seen(book, choice->chunk);
-        choice->action = AG_BOOK_LAUNCH;
-        if (memcmp(choice->instance->records, records, choice->chunk->records_size) == 0)
-            return;
+    if (chunk == NULL)
+        return;
+    chunk_seen(book, chunk);
+    if (as_expected && memcmp(next->records, records, chunk->records_size) == 0) {
+        choice->instance = next;
     } else {
-        choice->chunk = chunk_find(book, tokens, length);
-        if (choice->chunk == NULL)
-            choice->chunk = chunk_add(book, tokens, length);
-        if (choice->chunk == NULL) {
-            choice->action = AG_BOOK_EAGER;
+        if (ag_book_blocked(chunk) || (chunk->instances == NULL && !first_pays(book, chunk)))
+            return;
+        choice->instance = chunk->instances != NULL ? choose_instance(book, chunk, records) : NULL;
+        if (choice->instance == NULL) {
+            choice->action = AG_BOOK_BUILD;
             return;
         }
-        chunk_seen(book, choice->chunk);
+        list_differing(choice, records);
+        choice->exact_miss = choice->differing > 0;
     }
-    struct ag_chunk *chunk = choice->chunk;
-    if (ag_book_blocked(chunk) ||
-        (chunk->instances == NULL && chunk->sightings < book->params.build_after && !build_ahead(book, chunk))) {
-        choice->action = AG_BOOK_EAGER;
-        return;
-    }
-    choice->instance = chunk->instances != NULL ? choose_instance(book, chunk, records) : NULL;
-    if (choice->instance == NULL) {
-        choice->action = AG_BOOK_BUILD;
-        return;
-    }
-    choice->action = AG_BOOK_LAUNCH;
-    list_differing(choice, records);
-    choice->exact_miss = choice->differing > 0;
+    if (length >= SHORT || saving(book, length, choice->differing) > 0)
+        choice->action = AG_BOOK_LAUNCH;
 }
 
 /* A free slot of the table of instances; false when memory is short. */

@@ -3,7 +3,7 @@
  * Knows tokens, records and costs. Refuses to know how an instance is executed: its `exec` is the owner's. The owner
  * asks ag_book_choose() for each cut and carries the answer out:
  *
- *   AG_BOOK_EAGER   submit the ops one by one; the chunk is now known
+ *   AG_BOOK_EAGER   submit the ops one by one, since that is all there is or costs less; the chunk is now known
  *   AG_BOOK_BUILD   build an instance with these records, then ag_book_add()
  *   AG_BOOK_LAUNCH  patch the records listed in choice.differs into choice.instance, launch it, ag_book_used()
  *
@@ -33,17 +33,23 @@
 struct ag_book_params {
     double patch_us;      /* cost of patching one node, with its share at launch */
     double build_us;      /* cost of building one node */
-    double saved_us;      /* what replaying an op saves against submitting it by itself */
-    double advance;       /* savings that are taken for granted at first, us: what a stream may lose */
+    double saved_us;      /* what an op costs that is submitted by itself: what replaying it saves */
+    double launch_us;     /* cost of launching a graph, however few its nodes */
+    double node_us;       /* what each of its nodes adds to that */
+    double advance;       /* savings that are taken for granted at first, us: what a book may lose */
     double savings_max;   /* most savings that are kept for building ahead, us */
     double learning_us;   /* savings that count in full, in all; afterwards */
     double later;         /* this share of them counts */
     double payback;       /* ops within which a further instance must pay for itself to be built ahead */
     double payback_full;  /* the same while the savings are at their maximum */
     double admission;     /* any other is added once patching has cost this share of what building it costs */
-    unsigned build_after; /* sightings of a chunk before its first instance, unless built ahead */
+    unsigned build_after; /* sightings of a chunk before its first instance, unless built ahead; a short one waits until
+                             what its instance would have saved by now is what building it costs */
     size_t max_bytes;     /* host memory for chunks and instances, before the least recently used chunk is forgotten */
 };
+
+/* The advance is what a process may lose in all, so only its first books get one. */
+#define AG_BOOK_ADVANCED 4
 
 struct ag_chunk;
 
@@ -107,7 +113,7 @@ enum ag_book_action { AG_BOOK_EAGER, AG_BOOK_BUILD, AG_BOOK_LAUNCH };
 struct ag_book_choice {
     enum ag_book_action action;
     struct ag_chunk *chunk;        /* NULL when memory is short */
-    struct ag_instance *instance;  /* for AG_BOOK_LAUNCH */
+    struct ag_instance *instance;  /* for AG_BOOK_LAUNCH; for AG_BOOK_EAGER the one that it would cost more to launch */
     unsigned differing;            /* how many records differ from the instance's */
     bool exact_miss;               /* no instance held exactly these records */
     uint8_t differs[AG_CHUNK_MAX]; /* indices of the differing ops, `differing` of them */

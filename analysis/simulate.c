@@ -93,7 +93,10 @@ static struct ag_sim_window *window_of(struct ag_sim *sim, uint64_t stream)
     w->stream = stream;
     w->next = sim->windows;
     sim->windows = w;
-    ag_book_init(&w->book, &sim->params.book, NULL, NULL);
+    struct ag_book_params params = sim->params.book;
+    if (sim->books++ >= AG_BOOK_ADVANCED)
+        params.advance = 0;
+    ag_book_init(&w->book, &params, NULL, NULL);
     return w;
 }
 
@@ -122,29 +125,32 @@ static void count_launch(struct ag_sim *sim, const struct part *part, const stru
     sim->totals.lengths[part->length]++;
 }
 
-/* A chunk without an instance; false: nothing was launched. */
-static bool launch_template(struct ag_sim *sim, struct ag_sim_window *w, const struct part *part)
+/* The beginning of a chunk without an instance; returns how many ops went out. */
+static unsigned launch_template(struct ag_sim *sim, struct ag_sim_window *w, const struct ag_token *const *tokens,
+                                unsigned ops)
 {
     static char exec; /* stands for every graph */
     struct ag_cost_counts *counts = &sim->totals.counts;
-    for (unsigned i = 0; i < part->length; i++)
-        if (!((const struct site *)part->tokens[i]->user)->plain)
-            return false;
-    enum ag_template_action action = ag_template_choose(&w->templates, part->length);
+    int kind = ag_template_for(ops);
+    unsigned length = kind >= 0 ? ag_template_length(kind) : 0;
+    for (unsigned i = 0; i < length; i++)
+        if (!((const struct site *)tokens[i]->user)->plain)
+            return 0;
+    enum ag_template_action action = kind >= 0 ? ag_template_choose(&w->templates, kind) : AG_TEMPLATE_NONE;
     if (action == AG_TEMPLATE_NONE)
-        return false;
+        return 0;
     if (action == AG_TEMPLATE_BUILD) {
-        ag_template_add(&w->templates, part->length, &exec);
+        ag_template_add(&w->templates, kind, &exec);
         counts->builds++;
-        counts->built_nodes += part->length;
+        counts->built_nodes += length;
     } else {
-        counts->patched += part->length;
-        counts->retargeted += part->length;
+        counts->patched += length;
+        counts->retargeted += length;
     }
-    counts->replayed += part->length;
+    counts->replayed += length;
     counts->graph_launches++;
-    sim->totals.lengths[part->length]++;
-    return true;
+    sim->totals.lengths[length]++;
+    return length;
 }
 
 static void submit_part(struct ag_sim *sim, struct ag_sim_window *w, const struct part *part)
@@ -164,8 +170,10 @@ static void submit_part(struct ag_sim *sim, struct ag_sim_window *w, const struc
     }
     if (choice.action == AG_BOOK_EAGER || choice.instance == NULL) {
         w->book.previous = NULL;
-        if (!launch_template(sim, w, part))
-            count_eager(sim, part->length, AG_SIM_UNKNOWN);
+        unsigned ops = 0, more = 1;
+        for (; choice.instance == NULL && more > 0; ops += more)
+            more = launch_template(sim, w, part->tokens + ops, part->length - ops);
+        count_eager(sim, part->length - ops, AG_SIM_UNKNOWN);
         return;
     }
     ag_book_used(&w->book, choice.instance);

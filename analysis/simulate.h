@@ -56,7 +56,8 @@ struct ag_sim_window;
 struct ag_sim {
     struct ag_sim_params params;
     struct ag_sim_window *windows;
-    unsigned open; /* windows with held ops */
+    unsigned books; /* begun so far */
+    unsigned open;  /* windows with held ops */
     double now_us;
     struct ag_sim_totals totals;
 };

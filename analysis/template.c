@@ -2,34 +2,32 @@
 
 #include <string.h>
 
-/* Unknown chunks of one length before its template is built: building costs what about six uses save. */
+/* Times that a template is missed before it is built: building costs what about six uses save. */
 #define MISSES 8
 
-enum ag_template_action ag_template_choose(struct ag_templates *templates, unsigned length)
+enum ag_template_action ag_template_choose(struct ag_templates *templates, int kind)
 {
-    if (length < AG_TEMPLATE_MIN || length > AG_CHUNK_MAX)
-        return AG_TEMPLATE_NONE;
     if (ag_backoff_blocks(&templates->backoff, ++templates->chosen))
         return AG_TEMPLATE_NONE;
-    if (templates->exec[length] != NULL)
+    if (templates->exec[kind] != NULL)
         return AG_TEMPLATE_USE;
-    if (templates->misses[length] < MISSES) {
-        templates->misses[length]++;
+    if (templates->misses[kind] < MISSES) {
+        templates->misses[kind]++;
         return AG_TEMPLATE_NONE;
     }
     return AG_TEMPLATE_BUILD;
 }
 
-void ag_template_add(struct ag_templates *templates, unsigned length, void *exec)
+void ag_template_add(struct ag_templates *templates, int kind, void *exec)
 {
-    templates->exec[length] = exec;
+    templates->exec[kind] = exec;
     templates->count++;
 }
 
-void *ag_template_refuse(struct ag_templates *templates, unsigned length)
+void *ag_template_refuse(struct ag_templates *templates, int kind)
 {
-    void *exec = templates->exec[length];
-    templates->exec[length] = NULL;
+    void *exec = templates->exec[kind];
+    templates->exec[kind] = NULL;
     templates->count -= exec != NULL;
     ag_backoff_refused(&templates->backoff, templates->chosen);
     return exec;
@@ -37,8 +35,8 @@ void *ag_template_refuse(struct ag_templates *templates, unsigned length)
 
 void ag_template_clear(struct ag_templates *templates, void (*release)(void *owner, void *exec), void *owner)
 {
-    for (unsigned i = 0; i <= AG_CHUNK_MAX; i++)
-        if (templates->exec[i] != NULL)
-            release(owner, templates->exec[i]);
+    for (int kind = 0; kind < AG_TEMPLATE_KINDS; kind++)
+        if (templates->exec[kind] != NULL)
+            release(owner, templates->exec[kind]);
     memset(templates, 0, sizeof *templates);
 }

@@ -53,6 +53,8 @@ static bool set_parameter(struct ag_sim_params *params, const char *word)
             {"patch_us", NULL, &params->book.patch_us, 0},
             {"build_us", NULL, &params->book.build_us, 0},
             {"saved_us", NULL, &params->book.saved_us, 0},
+            {"launch_us", NULL, &params->book.launch_us, 0},
+            {"node_us", NULL, &params->book.node_us, 0},
             {"savings_max", NULL, &params->book.savings_max, 0},
             {"advance", NULL, &params->book.advance, 0},
             {"learning_us", NULL, &params->book.learning_us, 0},

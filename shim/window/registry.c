@@ -37,9 +37,6 @@ static void release_site(void *user)
     free(site);
 }
 
-/* Windows that may build graphs before any has saved time. */
-#define ADVANCED_MAX 4
-
 /* Whether the stream has attributes that its launches inherit and graph nodes do not. */
 static bool has_attributes(CUstream stream)
 {
@@ -82,11 +79,14 @@ static void setup(struct ag_window *w, CUcontext ctx, CUstream stream)
                                     .bits = (unsigned)ag_options.chunk_bits,
                                     .ramp = (unsigned)ag_options.chunk_ramp};
     memset(&w->cutter, 0, sizeof w->cutter);
-    /* what may be spent ahead of any saving is for the whole process */
     static atomic_uint advanced;
     struct ag_book_params params = ag_book_defaults();
-    if (atomic_fetch_add(&advanced, 1) >= ADVANCED_MAX)
+    if (atomic_fetch_add(&advanced, 1) >= AG_BOOK_ADVANCED)
         params.advance = 0;
+    if (ag_options.costs == AG_COSTS_LOW) {
+        params.build_us = 1;
+        params.launch_us = 0;
+    }
     ag_book_init(&w->book, &params, release_exec, NULL);
     atomic_store(&w->stream, stream);
     atomic_store(&w->ctx, ctx);

@@ -54,11 +54,15 @@ bool ag_window_release_graphs(void)
     return atomic_load(&ag_window_graph_bytes) < before;
 }
 
-/* What is held of a window: a chunk. */
+/* A graph launch costs at most so many ops submitted one by one. */
+#define LAUNCH_OPS_MAX 2
+
+/* Ops of a window that go out together: what is held, or its beginning. */
 struct part {
     const struct ag_token *const *tokens;
     const unsigned char *records;
     unsigned length;
+    uint32_t size; /* bytes of records */
 };
 
 static uint64_t now_ns(void)
@@ -76,6 +80,22 @@ static void measured(double *price, uint64_t start, unsigned n)
         return;
     double us = (double)(now_ns() - start) / 1e3 / n;
     *price += ((us < 2 * *price ? us : 2 * *price) - *price) / 8;
+}
+
+/* Draws the price of a launch towards what the launch of a graph of n nodes has cost since start: down fast and up
+ * slowly, since a launch that waits for room in the device's queue tells nothing. Never far above the price of an op,
+ * so that graphs are given another chance. */
+static void measured_launch(struct ag_book_params *params, uint64_t start, unsigned n)
+{
+    if (ag_options.costs != AG_COSTS_MEASURED)
+        return;
+    double us = (double)(now_ns() - start) / 1e3 - params->node_us * n, *price = &params->launch_us;
+    if (us < *price)
+        *price += (us - *price) / 8;
+    else
+        *price += ((us < 2 * *price ? us : 2 * *price) - *price) / 128;
+    if (*price > LAUNCH_OPS_MAX * params->saved_us)
+        *price = LAUNCH_OPS_MAX * params->saved_us;
 }
 
 /* One by one. Returns the first refusal. */
@@ -98,7 +118,8 @@ static CUresult submit_eagerly(struct ag_window *w)
         w->submitted_used += token->record_size;
     }
     /* nearly all of it is saved by replaying */
-    measured(&w->book.params.saved_us, start, count);
+    if (count > 0)
+        measured(&w->book.params.saved_us, start, count);
     return first;
 }
 
@@ -159,16 +180,16 @@ static void drop(struct ag_window *w, struct ag_instance *instance)
     w->stats.count[AG_STAT_failures]++;
 }
 
-/* Counts a graph launch of all that is held. */
-static void launched(struct ag_window *w, unsigned patched, unsigned retargeted)
+/* Counts a graph launch of the part. */
+static void launched(struct ag_window *w, const struct part *part, unsigned patched, unsigned retargeted)
 {
     w->stats.count[AG_STAT_graph_launches]++;
     w->stats.count[AG_STAT_driver_calls]++;
-    w->stats.count[AG_STAT_replayed] += w->length - w->submitted;
+    w->stats.count[AG_STAT_replayed] += part->length;
     w->stats.count[AG_STAT_patched] += patched;
     w->stats.count[AG_STAT_retargeted] += retargeted;
-    w->submitted = w->length;
-    w->submitted_used = w->used;
+    w->submitted += part->length;
+    w->submitted_used += part->size;
 }
 
 /* In verify mode: compares the nodes of a graph, and the book's image of them unless it is NULL, with what is held.
@@ -219,9 +240,11 @@ static bool launch(struct ag_window *w, const struct part *part, struct ag_book_
         ag_book_drop(&w->book, choice->instance);
         return false;
     }
+    start = now_ns();
     *code = ag_graph_launch(&w->target, exec);
     if (*code == CUDA_ERROR_NOT_PERMITTED)
         return true;
+    measured_launch(&w->book.params, start, part->length);
     if (*code != CUDA_SUCCESS) {
         ag_log(AG_LOG_INFO, "launching a graph failed (%d)", (int)*code);
         ag_book_refused(choice->chunk);
@@ -229,7 +252,7 @@ static bool launch(struct ag_window *w, const struct part *part, struct ag_book_
         return false;
     }
     ag_book_used(&w->book, choice->instance);
-    launched(w, choice->differing, 0);
+    launched(w, part, choice->differing, 0);
     return true;
 }
 
@@ -240,29 +263,26 @@ static bool is_plain(const struct ag_token *token)
     return token->kind == AG_OP_KERNEL && site->attribute_count == 0;
 }
 
-/* A chunk that has no instance goes out through a template; false: nothing was launched. */
-static bool launch_template(struct ag_window *w, const struct part *part, CUresult *code)
+/* The beginning of what is held goes out through a template; false: nothing was launched. */
+static bool launch_template(struct ag_window *w, const struct part *part, int kind, CUresult *code)
 {
-    for (unsigned i = 0; i < part->length; i++)
-        if (!is_plain(part->tokens[i]))
-            return false;
     struct ag_exec *exec = NULL;
     CUresult result = CUDA_SUCCESS;
     bool fresh = false;
-    switch (ag_template_choose(&w->templates, part->length)) {
+    switch (ag_template_choose(&w->templates, kind)) {
     case AG_TEMPLATE_NONE:
         return false;
     case AG_TEMPLATE_BUILD:
         exec = build_exec(w, part, &result);
         if (exec == NULL) {
-            ag_template_refuse(&w->templates, part->length);
+            ag_template_refuse(&w->templates, kind);
             return false;
         }
-        ag_template_add(&w->templates, part->length, exec);
+        ag_template_add(&w->templates, kind, exec);
         fresh = true;
         break;
     case AG_TEMPLATE_USE:
-        exec = w->templates.exec[part->length];
+        exec = w->templates.exec[kind];
         break;
     }
     uint32_t offset = 0;
@@ -273,7 +293,7 @@ static bool launch_template(struct ag_window *w, const struct part *part, CUresu
     if (result == CUDA_SUCCESS && ag_verify_on() && !verified(w, part, exec, NULL, code)) {
         if (*code == CUDA_ERROR_NOT_PERMITTED)
             return true;
-        w->book.release(w->book.owner, ag_template_refuse(&w->templates, part->length));
+        w->book.release(w->book.owner, ag_template_refuse(&w->templates, kind));
         return false;
     }
     if (result == CUDA_SUCCESS) {
@@ -284,17 +304,36 @@ static bool launch_template(struct ag_window *w, const struct part *part, CUresu
     if (result != CUDA_SUCCESS) {
         ag_log(AG_LOG_INFO, "retargeting a graph of %u operations failed (%d)", part->length, (int)result);
         w->stats.count[AG_STAT_failures]++;
-        w->book.release(w->book.owner, ag_template_refuse(&w->templates, part->length));
+        w->book.release(w->book.owner, ag_template_refuse(&w->templates, kind));
         *code = CUDA_SUCCESS;
         return false;
     }
-    launched(w, fresh ? 0 : part->length, fresh ? 0 : part->length);
+    launched(w, part, fresh ? 0 : part->length, fresh ? 0 : part->length);
     return true;
+}
+
+/* What is held has no instance: as much of it as templates take goes out through them. Returns CUDA_ERROR_NOT_PERMITTED
+ * when nothing can be submitted just now. */
+static CUresult submit_by_templates(struct ag_window *w)
+{
+    CUresult code = CUDA_SUCCESS;
+    for (int kind; (kind = ag_template_for(w->length - w->submitted)) >= 0;) {
+        struct part part = {w->tokens + w->submitted, w->records + w->submitted_used, ag_template_length(kind), 0};
+        for (unsigned i = 0; i < part.length; i++) {
+            if (!is_plain(part.tokens[i]))
+                return CUDA_SUCCESS;
+            part.size += part.tokens[i]->record_size;
+        }
+        if (!launch_template(w, &part, kind, &code) || code != CUDA_SUCCESS)
+            break;
+    }
+    return code;
 }
 
 CUresult ag_submit_held(struct ag_window *w)
 {
-    struct part part = {w->tokens + w->submitted, w->records + w->submitted_used, w->length - w->submitted};
+    struct part part = {w->tokens + w->submitted, w->records + w->submitted_used, w->length - w->submitted,
+                        w->used - w->submitted_used};
     struct ag_book_choice choice;
     CUresult code = CUDA_SUCCESS;
     ag_book_choose(&w->book, part.tokens, part.length, part.records, &choice);
@@ -303,7 +342,8 @@ CUresult ag_submit_held(struct ag_window *w)
         return code;
     w->book.previous = NULL;
     bool blocked = choice.chunk != NULL && ag_book_blocked(choice.chunk);
-    if (choice.action == AG_BOOK_EAGER && !blocked && launch_template(w, &part, &code))
+    if (choice.action == AG_BOOK_EAGER && choice.instance == NULL && !blocked &&
+        (code = submit_by_templates(w)) == CUDA_ERROR_NOT_PERMITTED)
         return code;
     return submit_eagerly(w);
 }

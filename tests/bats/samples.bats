@@ -7,6 +7,7 @@ load helpers
 
 setup() {
   need_shim
+  unset AUTOGRAPH_COSTS # as users run it
 }
 
 # compare SAMPLE SHARE [ARG…]: at least SHARE percent of the launches are replayed under each schedule.

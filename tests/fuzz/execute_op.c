@@ -321,9 +321,10 @@ static CUresult run(struct fuzz_runner *runner, const struct fuzz_op *op, size_t
         return ctx_current(runner, op);
     case FUZZ_buf_new:
         s->buffers[a[0]].ctx = runner->stack[runner->depth - 1];
-        return fuzz_buffer_make(&s->buffers[a[0]], (enum fuzz_memory)a[1], fuzz_target(runner, a[2]), a[0]);
+        return fuzz_buffer_make(&s->buffers[a[0]], (enum fuzz_memory)a[1],
+                                fuzz_target(runner, a[1] == FUZZ_POOL ? a[2] : -1), a[0]);
     case FUZZ_buf_del:
-        return fuzz_buffer_free(&s->buffers[a[0]], fuzz_target(runner, a[1]));
+        return fuzz_buffer_free(&s->buffers[a[0]], fuzz_target(runner, s->buffers[a[0]].kind == FUZZ_POOL ? a[1] : -1));
     case FUZZ_host_write:
     case FUZZ_host_read:
         host_access(runner, op);

@@ -51,7 +51,7 @@ static __attribute__((unused)) void set_up_with(const struct ag_book_params *par
 static __attribute__((unused)) void set_up(void)
 {
     struct ag_book_params params = ag_book_defaults();
-    params.advance = params.saved_us = 0;
+    params.advance = params.learning_us = params.later = 0;
     set_up_with(&params);
 }
 

@@ -24,6 +24,74 @@ static void first_eager_then_built_then_launched(void)
     }
 }
 
+static void short_chunks_wait_until_an_instance_would_have_paid(void)
+{
+    static const struct {
+        double launch_us;
+        unsigned length, sightings;
+    } cases[] = {
+            /* an op saves 3.94 us, building it costs 10: an instance of n ops pays after 10 n / (3.94 n - launch) */
+            {2.1, 1, 6},
+            {2.1, 2, 4},
+            {2.1, 3, 4},
+            {2.1, 7, 3},
+            {2.1, 8, 2},
+            {2.1, 30, 2},
+            /* a launch that costs more than its ops is never made */
+            {8, 1, 0},
+            {8, 2, 0},
+            {8, 3, 8},
+            {8, 8, 2},
+    };
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct ag_book_params params = ag_book_defaults();
+        params.advance = 0;
+        params.launch_us = cases[i].launch_us;
+        set_up_with(&params);
+        static unsigned char records[64 * RECORD];
+        unsigned seen = 0;
+        for (unsigned k = 1; seen == 0 && k <= 100; k++)
+            if (step_at(0, cases[i].length, records).action == AG_BOOK_BUILD)
+                seen = k;
+        EQUAL(seen, cases[i].sightings);
+        tear_down();
+    }
+}
+
+/* Asks for the first ops with these records, which have an instance or are too few for one. */
+static struct ag_book_choice ask(unsigned length, const unsigned char *records)
+{
+    struct ag_book_choice choice;
+    ag_book_choose(&the.book, the.tokens, length, records, &choice);
+    return choice;
+}
+
+static void an_instance_that_costs_more_than_its_ops_is_not_launched(void)
+{
+    struct ag_book_params params = ag_book_defaults();
+    params.patch_us = 3;
+    set_up_with(&params);
+    while (step_at(0, 4, set_of(1)).action != AG_BOOK_LAUNCH)
+        ;
+    /* 4 x 3.94 - 2.1 = 13.7 us are saved; patching all four costs 12 or 14 */
+    EQUAL(step_at(0, 4, set_of(2)).action, AG_BOOK_LAUNCH);
+    the.book.params.patch_us = 3.5;
+    struct ag_book_choice choice = ask(4, set_of(3));
+    EXPECT(choice.action == AG_BOOK_EAGER && choice.instance != NULL);
+    EQUAL(step_at(0, 4, set_of(2)).action, AG_BOOK_LAUNCH);
+    /* prices change: also for what was expected, and is exact */
+    EQUAL(step_at(0, 4, set_of(2)).action, AG_BOOK_LAUNCH);
+    the.book.params.launch_us = 20;
+    choice = ask(4, set_of(2));
+    EXPECT(choice.action == AG_BOOK_EAGER && choice.instance != NULL);
+    /* but not for long chunks: prices are measured, and may be wrong */
+    the.book.params.patch_us = the.book.params.launch_us = 1000;
+    while (step(set_of(1)).action != AG_BOOK_BUILD)
+        ;
+    EQUAL(step(set_of(2)).action, AG_BOOK_LAUNCH);
+    tear_down();
+}
+
 static void learning_counts_as_a_sighting(void)
 {
     set_up();
@@ -263,7 +331,7 @@ static void admission_sets_the_price_of_an_instance(void)
     unsigned patched[3];
     for (unsigned i = 0; i < 3; i++) {
         struct ag_book_params params = ag_book_defaults();
-        params.advance = params.saved_us = 0;
+        params.advance = params.learning_us = params.later = 0;
         params.admission = 0.25 * (1 << i);
         set_up_with(&params);
         patched[i] = patched_in_rotation(2, 60);
@@ -346,6 +414,9 @@ static void instances_are_bounded(void)
 
 static const struct unit_case cases[] = {
         {"a chunk is first eager, then built, then launched", first_eager_then_built_then_launched},
+        {"short chunks wait until an instance would have paid", short_chunks_wait_until_an_instance_would_have_paid},
+        {"an instance that costs more than its ops is not launched",
+         an_instance_that_costs_more_than_its_ops_is_not_launched},
         {"learning counts as a sighting", learning_counts_as_a_sighting},
         {"a prefix is another chunk", a_prefix_is_another_chunk},
         {"refused chunks are hardly ever tried", refused_chunks_are_hardly_ever_tried},

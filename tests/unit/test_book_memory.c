@@ -44,7 +44,7 @@ static void chunks_outlive_their_instances(void)
 static void every_exec_is_released_once(void)
 {
     struct ag_book_params params = ag_book_defaults();
-    params.advance = params.saved_us = 0;
+    params.advance = params.learning_us = params.later = 0;
     params.max_bytes = 100000;
     set_up_with(&params);
     uint64_t seed = 11;
@@ -85,7 +85,7 @@ static void a_cleared_book_can_be_used_again(void)
 static void memory_is_bounded(void)
 {
     struct ag_book_params params = ag_book_defaults();
-    params.advance = params.saved_us = 0;
+    params.advance = params.learning_us = params.later = 0;
     params.max_bytes = (size_t)256 << 10;
     set_up_with(&params);
     size_t one = sizeof(struct ag_chunk) + LENGTH * sizeof(void *) + sizeof(struct ag_instance) +

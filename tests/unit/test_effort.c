@@ -62,45 +62,56 @@ static void a_template_is_built_for_lengths_that_come_back(void)
 {
     struct ag_templates templates = {0};
     int graph;
-    EQUAL(ag_template_choose(&templates, AG_TEMPLATE_MIN - 1), AG_TEMPLATE_NONE);
-    EQUAL(ag_template_choose(&templates, AG_CHUNK_MAX + 1), AG_TEMPLATE_NONE);
     unsigned asked = 0;
     enum ag_template_action action;
     do {
-        EQUAL(ag_template_choose(&templates, 9), asked < 8 ? AG_TEMPLATE_NONE : AG_TEMPLATE_BUILD);
-        action = ag_template_choose(&templates, 10);
+        EQUAL(ag_template_choose(&templates, 2), asked < 8 ? AG_TEMPLATE_NONE : AG_TEMPLATE_BUILD);
+        action = ag_template_choose(&templates, 3);
     } while (action == AG_TEMPLATE_NONE && ++asked < 100);
     EQUAL(action, AG_TEMPLATE_BUILD);
     EXPECT(asked >= 4 && asked <= 16);
-    ag_template_add(&templates, 10, &graph);
+    ag_template_add(&templates, 3, &graph);
     EQUAL(templates.count, 1);
     for (int i = 0; i < 300; i++)
-        EQUAL(ag_template_choose(&templates, 10), AG_TEMPLATE_USE);
+        EQUAL(ag_template_choose(&templates, 3), AG_TEMPLATE_USE);
     released = 0;
     ag_template_clear(&templates, release, NULL);
     EQUAL(released, 1);
-    EQUAL(ag_template_choose(&templates, 10), AG_TEMPLATE_NONE);
+    EQUAL(ag_template_choose(&templates, 3), AG_TEMPLATE_NONE);
+}
+
+static void a_chunk_goes_out_through_the_longest_templates(void)
+{
+    static const int none[] = {0, 1, AG_TEMPLATE_MIN - 1};
+    for (unsigned i = 0; i < 3; i++)
+        EQUAL(ag_template_for((unsigned)none[i]), -1);
+    EQUAL(ag_template_for(AG_CHUNK_MAX), AG_TEMPLATE_KINDS - 1);
+    EQUAL(ag_template_length(AG_TEMPLATE_KINDS - 1), AG_CHUNK_MAX);
+    for (unsigned ops = AG_TEMPLATE_MIN; ops <= AG_CHUNK_MAX; ops++) {
+        unsigned length = ag_template_length(ag_template_for(ops));
+        EXPECT(length <= ops && 2 * length > ops);
+    }
 }
 
 static void a_refused_template_is_given_back_and_tried_less_and_less(void)
 {
     struct ag_templates templates = {0};
     int graph;
-    ag_template_add(&templates, 8, &graph);
-    EQUAL(ag_template_choose(&templates, 8), AG_TEMPLATE_USE);
-    EXPECT(ag_template_refuse(&templates, 8) == &graph);
-    EXPECT(ag_template_refuse(&templates, 8) == NULL);
+    ag_template_add(&templates, 1, &graph);
+    EQUAL(ag_template_choose(&templates, 1), AG_TEMPLATE_USE);
+    EXPECT(ag_template_refuse(&templates, 1) == &graph);
+    EXPECT(ag_template_refuse(&templates, 1) == NULL);
     EQUAL(templates.count, 0);
     unsigned tries = 0;
     for (int i = 0; i < 3000; i++)
-        if (ag_template_choose(&templates, 8) == AG_TEMPLATE_BUILD) {
-            ag_template_refuse(&templates, 8);
+        if (ag_template_choose(&templates, 1) == AG_TEMPLATE_BUILD) {
+            ag_template_refuse(&templates, 1);
             tries++;
         }
     EXPECT(tries >= 5 && tries <= 12);
     /* nor for good: what made it fail may pass */
     unsigned waited = 0;
-    while (ag_template_choose(&templates, 8) != AG_TEMPLATE_BUILD && waited < 5000)
+    while (ag_template_choose(&templates, 1) != AG_TEMPLATE_BUILD && waited < 5000)
         waited++;
     EXPECT(waited < 3000);
 }
@@ -110,6 +121,7 @@ static const struct unit_case cases[] = {
         {"work that does not pay is held for a tenth of the time", work_that_does_not_pay_is_held_for_a_tenth},
         {"a trial that pays ends the resting", a_trial_that_pays_ends_the_resting},
         {"a template is built for lengths that come back", a_template_is_built_for_lengths_that_come_back},
+        {"a chunk goes out through the longest templates", a_chunk_goes_out_through_the_longest_templates},
         {"a refused template is given back and tried less and less",
          a_refused_template_is_given_back_and_tried_less_and_less},
 };

@@ -12,7 +12,8 @@ static void set_up(void)
     struct ag_sim_params params = ag_sim_defaults();
     params.cut = (struct ag_cut_params){.min = 4, .max = 4, .bits = 3, .ramp = 0};
     params.book.build_after = 2;
-    params.book.advance = params.book.saved_us = 0; /* nothing is built ahead */
+    params.book.build_us = 1; /* short chunks are built as soon as long ones */
+    params.book.advance = params.book.learning_us = params.book.later = 0; /* nothing is built ahead */
     ag_sim_init(&sim, &params);
 }
 
@@ -188,7 +189,7 @@ static void plain_chunks_without_instance_use_templates(void)
     struct ag_sim_params params = ag_sim_defaults();
     params.cut = (struct ag_cut_params){.min = 4, .max = 4, .bits = 3, .ramp = 0};
     params.book.build_after = 1000;
-    params.book.advance = params.book.saved_us = 0;
+    params.book.advance = params.book.learning_us = params.book.later = 0;
     ag_sim_init(&sim, &params);
     for (uint64_t round = 0; round < 20; round++)
         for (uint64_t i = 0; i < 4; i++) {
