@@ -6,8 +6,6 @@
 #include "tests/sim/report.h"
 #include "tests/sim/state.h"
 
-#include <unistd.h>
-
 static struct {
     struct sim_ctx *ctx;
     int refs;
@@ -16,9 +14,14 @@ static struct {
 static struct sim_ctx *all;
 static uint64_t next_id = 1;
 
+static void forked(void)
+{
+    sim_state.forked = true;
+}
+
 static void at_exit(void)
 {
-    if (sim_state.pid != getpid())
+    if (sim_state.forked)
         return; /* a forked child must not report for its parent */
     pthread_mutex_lock(&sim_lock);
     sim_report_at_exit();
@@ -36,8 +39,8 @@ CUresult sim_cuInit(unsigned int flags)
     if (!sim_config.devices)
         return CUDA_ERROR_NO_DEVICE;
     if (!sim_state.initialized) {
-        __atomic_store_n(&sim_state.pid, getpid(), __ATOMIC_RELEASE);
         sim_state.initialized = true;
+        pthread_atfork(NULL, NULL, forked);
         atexit(at_exit);
     }
     return CUDA_SUCCESS;
@@ -102,8 +105,6 @@ void sim_ctx_drain(struct sim_ctx *ctx)
         if (stream->tail && n < 256)
             tails[n++] = sim_op_hold(stream->tail);
     }
-    for (size_t i = 0; i < n; i++)
-        sim_op_demand(tails[i]);
     for (size_t i = 0; i < n; i++) {
         sim_op_wait(tails[i]);
         sim_op_release(tails[i]);
@@ -120,6 +121,9 @@ static void destroy(struct sim_ctx *ctx)
 {
     sim_ctx_drain(ctx);
     ctx->dead = true;
+    for (struct sim_ctx *other = all; other; other = other->next)
+        if (other->peers[ctx->device] == ctx)
+            other->peers[ctx->device] = NULL;
     /* Handles first: draining released the lock, but nothing below does. */
     struct sim_stream *stream = ctx->streams;
     while (stream) {

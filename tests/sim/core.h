@@ -143,6 +143,8 @@ bool sim_task_copy(struct sim_task *to, const struct sim_task *from);
 void sim_task_drop(struct sim_task *task);
 /* Runs the task. Called without the lock; `ctx` is poisoned when the task faults. `number` identifies the op. */
 void sim_task_run(struct sim_task *task, struct sim_ctx *ctx, uint64_t number);
+/* Calls nothing of the program and waits for no value in memory. */
+bool sim_task_plain(const struct sim_task *task);
 const char *sim_task_name(const struct sim_task *task);
 
 /* ---- ops and streams (sched.c) ---- */
@@ -155,6 +157,7 @@ struct sim_op {
     struct sim_op **deps;
     size_t n_deps, cap_deps;
     bool done, demanded, running, bare;
+    bool awaited; /* some thread waits for it */
     uint64_t born_ns;
     uint64_t done_ns; /* real time, for elapsed time */
     uint64_t vend_ns; /* virtual device time at which it ends */
@@ -169,6 +172,7 @@ struct sim_stream {
     unsigned int flags;
     int priority;
     bool legacy, per_thread, closing, has_worker;
+    bool listed;     /* in the ticker's list */
     pthread_t owner; /* of a per-thread stream */
     pthread_cond_t wake;
     struct sim_op *head, *tail; /* queue: head runs or is next; tail is the youngest op not done */
@@ -188,7 +192,7 @@ struct sim_op *sim_op_hold(struct sim_op *op);
 void sim_op_release(struct sim_op *op);
 bool sim_op_after(struct sim_op *op, struct sim_op *earlier); /* adds a dependency */
 void sim_op_demand(struct sim_op *op);
-void sim_op_wait(struct sim_op *op);     /* blocks; releases the lock meanwhile */
+void sim_op_wait(struct sim_op *op);     /* blocks, or runs the op; releases the lock meanwhile */
 void sim_op_complete(struct sim_op *op); /* marks done and wakes waiters */
 /* Queues `op` (takes over one reference), adding the legacy-stream dependencies; waits while the queue is full. */
 void sim_stream_push(struct sim_stream *stream, struct sim_op *op);
@@ -203,9 +207,8 @@ void sim_stream_release(struct sim_stream *stream);
 /* Resolves a stream argument in the current context. */
 CUresult sim_stream_find(CUstream handle, struct sim_stream **out);
 bool sim_stream_blocking(const struct sim_stream *stream);
-void sim_sched_touch(void);       /* a driver call happened: restarts the idle timer */
-uint64_t sim_now_ns(void);        /* monotonic, no lock needed */
-void sim_changed_broadcast(void); /* something a blocked thread may wait for has changed */
+void sim_sched_touch(void); /* a driver call happened: restarts the idle timer */
+uint64_t sim_now_ns(void);  /* monotonic, no lock needed */
 
 /* ---- contexts and devices (context.c, device.c) ---- */
 struct sim_ctx {

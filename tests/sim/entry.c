@@ -7,8 +7,6 @@
 #include "tests/sim/report.h"
 #include "tests/sim/state.h"
 
-#include <unistd.h>
-
 #define SIM_EXPORT __attribute__((visibility("default")))
 
 __thread struct sim_thread sim_self;
@@ -93,11 +91,10 @@ static void requested_drain(enum sim_fn fn)
 static CUresult enter(struct sim_call *call)
 {
     static int threads;
-    pid_t pid = __atomic_load_n(&sim_state.pid, __ATOMIC_ACQUIRE);
     /* The lock's state is unknown in a forked child, so this test comes before it. */
-    if (pid && pid != getpid() && rules[call->fn] != ALWAYS)
+    if (sim_state.forked && rules[call->fn] != ALWAYS)
         return CUDA_ERROR_NOT_INITIALIZED;
-    if (pid && pid != getpid())
+    if (sim_state.forked)
         return call->fn == SIM_FN_cuInit ? CUDA_ERROR_NOT_INITIALIZED : CUDA_SUCCESS;
     if (sim_self.in_callback && rules[call->fn] != ALWAYS)
         return CUDA_ERROR_NOT_PERMITTED;

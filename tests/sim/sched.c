@@ -1,10 +1,11 @@
 /* Streams and ops: queues, worker threads, and the three schedules.
  *
- * Every stream has a thread of its own, started with its first op, so two submitted kernels can always run together. An
- * op runs when it is the head of its queue, its dependencies are done and it is demanded. Eager and random: every op is
- * born demanded. Lazy: an op becomes demanded when a host thread must wait for it (and with it all that it depends on),
+ * Every stream with demanded ops has a thread of its own, so two submitted kernels can always run together. An op runs
+ * when it is the head of its queue, its dependencies are done and it is demanded. Eager and random: every op is born
+ * demanded. Lazy: an op becomes demanded when a host thread must wait for it (and with it all that it depends on),
  * after several not-ready answers, or when no driver call came for idle_ms, as real hardware would have started long
- * ago.
+ * ago. A host thread that waits runs what it waits for itself, as far as no worker does and no host function is in it:
+ * waking other threads costs more than most ops.
  */
 #include "tests/sim/config.h"
 #include "tests/sim/report.h"
@@ -12,8 +13,7 @@
 #include <signal.h>
 #include <stdio.h>
 
-static pthread_cond_t changed = PTHREAD_COND_INITIALIZER; /* an op is done, a queue has room, an event was replaced */
-static unsigned int waiters;                              /* threads in cond_wait on it */
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER; /* an awaited op is done */
 static uint64_t next_op = 1, next_stream = 1;
 static uint64_t last_touch_ns; /* atomic */
 static bool ticker_runs;
@@ -22,6 +22,15 @@ static bool ticker_runs;
 #define STREAMS_MAX 4096
 static struct sim_stream *live[STREAMS_MAX];
 static size_t n_live;
+
+/* Threads whose stream is gone. */
+struct worker {
+    pthread_cond_t wake;
+    struct sim_stream *stream;
+    struct worker *next;
+    bool started;
+};
+static struct worker *spare;
 
 uint64_t sim_now_ns(void)
 {
@@ -36,17 +45,11 @@ void sim_sched_touch(void)
         __atomic_store_n(&last_touch_ns, sim_now_ns(), __ATOMIC_RELAXED);
 }
 
-static void wait_changed(void)
+/* Until the op is done, or something else. */
+static void wait_for(struct sim_op *op)
 {
-    waiters++;
+    op->awaited = true;
     pthread_cond_wait(&changed, &sim_lock);
-    waiters--;
-}
-
-void sim_changed_broadcast(void)
-{
-    if (waiters)
-        pthread_cond_broadcast(&changed);
 }
 
 /* ---- ops ---- */
@@ -111,9 +114,46 @@ bool sim_op_after(struct sim_op *op, struct sim_op *earlier)
     return true;
 }
 
+static bool start_thread(void *(*run)(void *), void *argument)
+{
+    pthread_attr_t attr;
+    pthread_t thread;
+    pthread_attr_init(&attr);
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    int error = pthread_create(&thread, &attr, run, argument);
+    pthread_attr_destroy(&attr);
+    return !error;
+}
+
+static void *work(void *argument);
+
+/* The stream's thread looks at its queue; a stream without one gets one. */
 static void wake_worker(struct sim_stream *stream)
 {
-    pthread_cond_signal(&stream->wake);
+    if (stream->has_worker) {
+        pthread_cond_signal(&stream->wake);
+        return;
+    }
+    struct worker *worker = spare;
+    if (worker)
+        spare = worker->next;
+    else if ((worker = calloc(1, sizeof(*worker))))
+        pthread_cond_init(&worker->wake, NULL);
+    if (!worker)
+        return;
+    stream->has_worker = true;
+    sim_stream_hold(stream);
+    bool fresh = !worker->started;
+    worker->started = true;
+    worker->stream = stream;
+    if (!fresh) {
+        pthread_cond_signal(&worker->wake);
+    } else if (!start_thread(work, worker)) {
+        fprintf(stderr, "sim: cannot start a thread\n");
+        stream->has_worker = false;
+        sim_stream_release(stream);
+        free(worker);
+    }
 }
 
 void sim_op_demand(struct sim_op *op)
@@ -134,17 +174,6 @@ void sim_op_demand(struct sim_op *op)
     }
     op->demanded = true;
     wake_worker(op->stream);
-    sim_changed_broadcast();
-}
-
-void sim_op_wait(struct sim_op *op)
-{
-    sim_op_hold(op);
-    sim_op_demand(op);
-    while (!op->done)
-        wait_changed();
-    sim_cost_until(op->vend_ns);
-    sim_op_release(op);
 }
 
 void sim_op_complete(struct sim_op *op)
@@ -152,7 +181,8 @@ void sim_op_complete(struct sim_op *op)
     op->done = true;
     op->done_ns = sim_now_ns();
     forget_deps(op);
-    sim_changed_broadcast();
+    if (op->awaited)
+        pthread_cond_broadcast(&changed);
 }
 
 /* ---- lazy schedule: the idle timer ---- */
@@ -184,26 +214,14 @@ static void *ticker(void *unused)
     return NULL;
 }
 
-static bool start_thread(void *(*run)(void *), void *argument)
+/* ---- running ---- */
+/* A dependency that is not done, or NULL. */
+static struct sim_op *blocker(const struct sim_op *op)
 {
-    pthread_attr_t attr;
-    pthread_t thread;
-    pthread_attr_init(&attr);
-    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-    int error = pthread_create(&thread, &attr, run, argument);
-    pthread_attr_destroy(&attr);
-    return !error;
-}
-
-/* ---- workers ---- */
-static bool runnable(struct sim_op *op)
-{
-    if (!op->demanded)
-        return false;
     for (size_t i = 0; i < op->n_deps; i++)
         if (!op->deps[i]->done)
-            return false;
-    return true;
+            return op->deps[i];
+    return NULL;
 }
 
 /* Called without the lock. The delay depends on seed and op number only. */
@@ -247,26 +265,101 @@ static void run_head(struct sim_stream *stream, struct sim_op *op)
     sim_op_release(op);
 }
 
-static void *worker(void *argument)
+/* A closed stream has nothing more to run. */
+static void retire(struct sim_stream *stream)
 {
-    struct sim_stream *stream = argument;
-    pthread_mutex_lock(&sim_lock);
+    for (size_t i = 0; i < n_live; i++) {
+        if (live[i] == stream) {
+            live[i] = live[--n_live];
+            sim_stream_release(stream);
+            return;
+        }
+    }
+}
+
+static void serve(struct sim_stream *stream)
+{
     sim_self.number = -(int)stream->id;
     while (!stream->closing || stream->head) {
-        struct sim_op *op = stream->head;
-        if (!op || !op->demanded)
+        struct sim_op *op = stream->head, *dep;
+        if (!op || !op->demanded || op->running)
             pthread_cond_wait(&stream->wake, &sim_lock);
-        else if (!runnable(op))
-            wait_changed();
+        else if ((dep = blocker(op)))
+            wait_for(dep);
         else
             run_head(stream, op);
     }
-    for (size_t i = 0; i < n_live; i++)
-        if (live[i] == stream)
-            live[i] = live[--n_live];
+    stream->has_worker = false;
+    retire(stream);
     sim_stream_release(stream);
-    pthread_mutex_unlock(&sim_lock);
+}
+
+static void *work(void *argument)
+{
+    struct worker *self = argument;
+    pthread_mutex_lock(&sim_lock);
+    for (;;) {
+        serve(self->stream);
+        self->stream = NULL;
+        self->next = spare;
+        spare = self;
+        while (!self->stream)
+            pthread_cond_wait(&self->wake, &sim_lock);
+    }
     return NULL;
+}
+
+/* ---- waiting ---- */
+/* The op that must run next for `op` to get done, or NULL when it is not queued yet. */
+static struct sim_op *next_for(const struct sim_op *op)
+{
+    for (;;) {
+        struct sim_op *head = op->stream->head, *dep = head ? blocker(head) : NULL;
+        if (!dep || head->running)
+            return head;
+        op = dep;
+    }
+}
+
+/* Another thread's turn. */
+static void leave_stream(struct sim_stream *stream)
+{
+    if (!stream)
+        return;
+    if (stream->head && stream->head->demanded && !stream->head->running)
+        wake_worker(stream);
+    if (stream->closing && !stream->head && !stream->has_worker)
+        retire(stream);
+    sim_stream_release(stream);
+}
+
+void sim_op_wait(struct sim_op *op)
+{
+    struct sim_stream *at = NULL; /* whose ops this thread runs */
+    sim_op_hold(op);
+    while (!op->done) {
+        struct sim_op *next = next_for(op);
+        if (at && (!next || next->stream != at)) {
+            leave_stream(at);
+            at = NULL;
+        } else if (next && !next->running && (next->bare || sim_task_plain(&next->task))) {
+            if (!at)
+                sim_stream_hold(at = next->stream);
+            next->demanded = true;
+            run_head(at, next);
+        } else {
+            if (next && !next->running) {
+                sim_op_demand(next);
+                wake_worker(next->stream); /* it may have looked while this thread ran the op before */
+            }
+            if (next)
+                next->awaited = true;
+            wait_for(op);
+        }
+    }
+    leave_stream(at);
+    sim_cost_until(op->vend_ns);
+    sim_op_release(op);
 }
 
 bool sim_stream_blocking(const struct sim_stream *stream)
@@ -287,7 +380,7 @@ void sim_stream_push(struct sim_stream *stream, struct sim_op *op)
     /* Real queues have an end: the call waits there, whatever it is. */
     while (stream->pending >= sim_config.queue) {
         sim_op_demand(stream->head);
-        wait_changed();
+        wait_for(stream->head);
     }
     if (stream->legacy) {
         for (struct sim_stream *other = stream->ctx->streams; other; other = other->next)
@@ -296,16 +389,10 @@ void sim_stream_push(struct sim_stream *stream, struct sim_op *op)
     } else if (sim_stream_blocking(stream)) {
         order_after(op, stream->ctx->legacy);
     }
-    if (!stream->has_worker && n_live < STREAMS_MAX) {
-        stream->has_worker = true;
+    if (!stream->listed && n_live < STREAMS_MAX) {
+        stream->listed = true;
         sim_stream_hold(stream);
         live[n_live++] = stream;
-        if (!start_thread(worker, stream)) {
-            fprintf(stderr, "sim: cannot start a thread\n");
-            stream->has_worker = false;
-            n_live--;
-            sim_stream_release(stream);
-        }
     }
     op->born_ns = sim_now_ns();
     sim_cost_op(op);
@@ -391,7 +478,10 @@ void sim_stream_close(struct sim_stream *stream)
     sim_capture_forget_stream(stream);
     stream->closing = true;
     stream->handle = NULL;
-    wake_worker(stream);
+    if (stream->has_worker)
+        wake_worker(stream);
+    else if (!stream->head)
+        retire(stream);
     sim_stream_release(stream);
 }
 

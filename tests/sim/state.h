@@ -1,13 +1,13 @@
-/* Process-wide state of the simulated driver. Thread rule: sim_lock, except pid (atomic). */
+/* Process-wide state of the simulated driver. Thread rule: sim_lock, except `forked`, which is set before a child has
+ * more than one thread. */
 #ifndef SIM_STATE_H
 #define SIM_STATE_H
 
 #include <stdbool.h>
-#include <sys/types.h>
 
 struct sim_state {
-    pid_t pid; /* of the process that initialised the driver */
     bool initialized, shut_down;
+    bool forked; /* a child of the process that initialised the driver */
 };
 extern struct sim_state sim_state;
 

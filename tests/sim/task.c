@@ -221,6 +221,21 @@ static void run_plan(struct sim_plan *plan, struct sim_ctx *ctx, struct run *run
     free(done);
 }
 
+static bool plan_plain(const struct sim_plan *plan)
+{
+    for (size_t i = 0; i < plan->n_nodes; i++)
+        if (!sim_task_plain(&plan->nodes[i].task))
+            return false;
+    return true;
+}
+
+bool sim_task_plain(const struct sim_task *task)
+{
+    if (task->kind == SIM_TASK_GRAPH || task->kind == SIM_TASK_CHILD)
+        return plan_plain(task->u.graph.plan);
+    return task->kind != SIM_TASK_HOST && task->kind != SIM_TASK_WAITVALUE;
+}
+
 void sim_task_run(struct sim_task *task, struct sim_ctx *ctx, uint64_t number)
 {
     switch (task->kind) {
