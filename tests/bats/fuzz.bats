@@ -30,7 +30,12 @@ fuzz() {
 
 @test "bad arguments: one line and status 2" {
   need_shim
-  for arguments in '--seconds x' '--programs 0' '--seed -1' '--nonsense' '--seconds'; do
+  printf 'program seed=1 ptsz=0\n0 stream_new stream=0 fla' >"$BATS_TEST_TMPDIR/cut"
+  printf '0 ctx_sync\n' >"$BATS_TEST_TMPDIR/headless"
+  : >"$BATS_TEST_TMPDIR/empty"
+  for arguments in '--seconds x' '--programs 0' '--seed -1' '--jobs 0' '--nonsense' '--seconds' '--replay' \
+    "--replay $BATS_TEST_TMPDIR/none" "--replay $BATS_TEST_TMPDIR/cut" "--replay $BATS_TEST_TMPDIR/headless" \
+    "--replay $BATS_TEST_TMPDIR/empty" "--replay $BATS_TEST_TMPDIR"; do
     # shellcheck disable=SC2086
     run -2 fuzz $arguments
     [ "${#lines[@]}" = 1 ]

@@ -20,6 +20,7 @@
     F(cuCtxPushCurrent)                                                                                                \
     F(cuCtxPopCurrent)                                                                                                 \
     F(cuCtxSynchronize)                                                                                                \
+    F(cuCtxEnablePeerAccess)                                                                                           \
     F(cuModuleLoad)                                                                                                    \
     F(cuModuleUnload)                                                                                                  \
     F(cuModuleGetFunction)                                                                                             \

@@ -217,12 +217,8 @@ static void finish(struct fuzz_runner *runner)
 {
     struct fuzz_state *s = &fuzz_state;
     CUcontext ctx;
-    CUgraph graph = NULL;
     for (int g = 0; g < FUZZ_GATES; g++)
         __atomic_store_n(&s->gates[g], 1, __ATOMIC_RELEASE);
-    if (s->captured && !cu_pt(cuStreamEndCapture, s->program->ptsz)(s->captured, &graph) && graph)
-        cu(cuGraphDestroy)(graph);
-    s->captured = NULL;
     for (int c = FUZZ_CTXS - 1; c >= 0; c--) {
         if (!s->ctxs[c])
             continue;
@@ -272,6 +268,10 @@ static void *run_thread(void *argument)
     for (size_t i = 0; i < program->n; i++)
         if (program->ops[i].thread == runner->thread)
             fuzz_execute_op(runner, &program->ops[i], i);
+    CUgraph graph = NULL;
+    if (runner->captured && !cu_pt(cuStreamEndCapture, program->ptsz)(runner->captured, &graph) && graph)
+        cu(cuGraphDestroy)(graph);
+    runner->captured = NULL;
     while (runner->depth-- > 1)
         cu(cuCtxPopCurrent)(&ctx);
     runner->depth = 1;
@@ -309,15 +309,20 @@ static void *pool_thread(void *argument)
 
 bool fuzz_execute_open(const char *folder, bool by_dlsym)
 {
-    CUdevice device;
     struct fuzz_state *s = &fuzz_state;
     if (!fuzz_driver_open(by_dlsym))
         return false;
     snprintf(s->kernels_path, sizeof(s->kernels_path), "%s/kernels.ptx", folder);
-    bool good = !cu(cuInit)(0) && !cu(cuDeviceGet)(&device, 0) && !cu(cuDevicePrimaryCtxRetain)(&s->ctxs[0], device) &&
-                !cu(cuCtxSetCurrent)(s->ctxs[0]) && fuzz_load(&s->own[0], false) && fuzz_load(&s->codes[1], true) &&
-                !cu(cuMemAlloc)(&s->flags, 4 * FUZZ_FLAGS) && !cu(cuMemAlloc)(&s->scratch, 4 * FUZZ_WORDS) &&
-                !cu(cuModuleGetGlobal)(&s->scale, NULL, s->own[0].module, "scale");
+    bool good = !cu(cuInit)(0);
+    for (int d = 0; d < FUZZ_DEVICES && good; d++)
+        if (cu(cuDeviceGet)(&s->devices[d], d)) {
+            fprintf(stderr, "fuzz: there must be %d devices; AUTOGRAPH_SIM=devices=%d\n", FUZZ_DEVICES, FUZZ_DEVICES);
+            return false;
+        }
+    good = good && !cu(cuDevicePrimaryCtxRetain)(&s->ctxs[0], s->devices[0]) && !cu(cuCtxSetCurrent)(s->ctxs[0]) &&
+           fuzz_load(&s->own[0], false) && fuzz_load(&s->codes[1], true) &&
+           !cu(cuMemAlloc)(&s->flags, 4 * FUZZ_FLAGS) && !cu(cuMemAlloc)(&s->scratch, 4 * FUZZ_WORDS) &&
+           !cu(cuModuleGetGlobal)(&s->scale, NULL, s->own[0].module, "scale");
     for (int t = 0; t < FUZZ_THREADS && good; t++) {
         runners[t].thread = t;
         if (t)

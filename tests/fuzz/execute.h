@@ -15,6 +15,7 @@ struct fuzz_runner {
     char *text;                   /* log */
     size_t length, capacity;
     unsigned unexpected;
+    CUstream captured; /* stream of a capture under way, or NULL */
 };
 
 struct fuzz_code {
@@ -52,7 +53,7 @@ struct fuzz_state {
     struct fuzz_buffer buffers[FUZZ_BUFFERS];
     CUgraph graphs[FUZZ_GRAPHS];
     CUgraphExec execs[FUZZ_EXECS];
-    CUstream captured; /* stream of a capture under way, or NULL */
+    CUdevice devices[FUZZ_DEVICES];
     CUdeviceptr flags, scratch, scale;
     int gates[FUZZ_GATES]; /* atomic: 1 is open */
     pthread_mutex_t mutex;

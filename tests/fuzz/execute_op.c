@@ -137,9 +137,9 @@ static CUresult ctx_new(int slot)
 {
     CUcontext ctx = NULL;
 #if CUDA_VERSION >= 13000
-    CUresult result = cu(cuCtxCreate)(&ctx, NULL, 0, 0);
+    CUresult result = cu(cuCtxCreate)(&ctx, NULL, 0, fuzz_state.devices[fuzz_ctx_device(slot)]);
 #else
-    CUresult result = cu(cuCtxCreate)(&ctx, 0, 0);
+    CUresult result = cu(cuCtxCreate)(&ctx, 0, fuzz_state.devices[fuzz_ctx_device(slot)]);
 #endif
     if (result)
         return result;
@@ -240,12 +240,12 @@ static CUresult capture(struct fuzz_runner *runner, const struct fuzz_op *op, st
     static const CUstreamCaptureMode modes[] = {CU_STREAM_CAPTURE_MODE_GLOBAL, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL,
                                                 CU_STREAM_CAPTURE_MODE_RELAXED};
     if (op->kind == FUZZ_capture_begin) {
-        fuzz_state.captured = to.stream;
+        runner->captured = to.stream;
         return cu_pt(cuStreamBeginCapture, to.per_thread)(to.stream, modes[op->a[1]]);
     }
     CUresult result = cu_pt(cuStreamEndCapture, to.per_thread)(to.stream, &fuzz_state.graphs[op->a[1]]);
     size_t nodes = 0;
-    fuzz_state.captured = NULL;
+    runner->captured = NULL;
     if (!result)
         result = cu(cuGraphGetNodes)(fuzz_state.graphs[op->a[1]], NULL, &nodes);
     fuzz_note(runner, " %zu", nodes);
@@ -256,7 +256,7 @@ static CUresult capture(struct fuzz_runner *runner, const struct fuzz_op *op, st
 static bool may_fail(const struct fuzz_op *op)
 {
     return op->kind == FUZZ_bad || op->kind == FUZZ_func_attr ||
-           (op->kind == FUZZ_launch && op->a[2] == FUZZ_THROUGH_SHARED);
+           (op->kind == FUZZ_launch && (op->a[2] == FUZZ_THROUGH_SHARED || op->a[10] & FUZZ_ATTR_CLUSTER));
 }
 
 static CUresult run(struct fuzz_runner *runner, const struct fuzz_op *op, size_t index)
@@ -319,6 +319,8 @@ static CUresult run(struct fuzz_runner *runner, const struct fuzz_op *op, size_t
     case FUZZ_ctx_push:
     case FUZZ_ctx_pop:
         return ctx_current(runner, op);
+    case FUZZ_peer_on:
+        return cu(cuCtxEnablePeerAccess)(s->ctxs[a[0]], 0);
     case FUZZ_buf_new:
         s->buffers[a[0]].ctx = runner->stack[runner->depth - 1];
         return fuzz_buffer_make(&s->buffers[a[0]], (enum fuzz_memory)a[1],

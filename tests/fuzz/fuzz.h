@@ -19,6 +19,7 @@
 #define FUZZ_THREADS 3
 #define FUZZ_STREAMS 8
 #define FUZZ_CTXS 3
+#define FUZZ_DEVICES 2
 #define FUZZ_BUFFERS 24
 #define FUZZ_EVENTS 8
 #define FUZZ_GRAPHS 3
@@ -68,6 +69,12 @@ enum fuzz_attr {
 };
 
 enum fuzz_copy { FUZZ_COPY_ASYNC, FUZZ_COPY_TYPED, FUZZ_COPY_2D, FUZZ_COPY_PEER, FUZZ_COPY_SYNC, FUZZ_COPY_TYPED_SYNC };
+
+/* The last context slot is on the second device. */
+static inline int fuzz_ctx_device(int ctx)
+{
+    return ctx == FUZZ_CTXS - 1;
+}
 
 struct fuzz_op {
     enum fuzz_kind kind;

@@ -2,7 +2,8 @@
  * with other arguments, now and then with an operation more or less, and with something odd in between.
  *
  * Styles: STRAIGHT, one stream for each thread; LINKED, several streams that share buffers by events; WAITING, a
- * synchronisation every few operations; MIXED, any stream, the default ones too. What would race is ordered by
+ * synchronisation every few operations; MIXED, any stream, the default ones too; VARIED, kernels that never come in the
+ * same order again. What would race is ordered by
  * operations put in before it (fuzz_emit), so every program is determined.
  */
 #include "tests/fuzz/generate.h"
@@ -109,7 +110,7 @@ bool fuzz_emit(struct fuzz_gen *g, struct fuzz_op op)
             fuzz_program_add(g->program, &op);
             return true;
         }
-        if (verdict == FUZZ_WRONG || g->model->captured >= 0)
+        if (verdict == FUZZ_WRONG || (g->model->captured >= 0 && g->model->capturer == op.thread))
             return false;
         if (verdict == FUZZ_OTHER)
             hand_over(g, g->model->culprit, op.thread);
@@ -207,10 +208,12 @@ struct fuzz_op fuzz_random_launch(struct fuzz_gen *g, int t, int stream)
     op.a[5] = (int)fuzz_random(g, 100000);
     op.a[6] = 1 + (int)fuzz_random(g, 4);
     op.a[7] = blocks[fuzz_random(g, sizeof(blocks) / sizeof(blocks[0]))];
+    if (op.a[2] == FUZZ_LARGE)
+        op.a[7] = 4; /* each of its threads reads 4000 bytes */
     op.a[9] = fuzz_chance(g, 2) ? FUZZ_COOPERATIVE : hows[fuzz_random(g, sizeof(hows) / sizeof(hows[0]))];
     if (op.a[9] == FUZZ_EX)
         op.a[10] = pick_attrs(g);
-    if (op.a[10] & FUZZ_ATTR_CLUSTER)
+    if (op.a[10] & FUZZ_ATTR_CLUSTER && fuzz_chance(g, 95))
         op.a[6] = 2 * (1 + op.a[6] / 2);
     op.a[11] = fuzz_pick_event(g, t);
     if (op.a[2] == FUZZ_THROUGH_SHARED)
@@ -255,8 +258,16 @@ static void make_body(struct fuzz_gen *g, int t)
     int stream = fuzz_pick_stream(g, t);
     g->loops[t].main_stream = stream;
     g->loops[t].length = n;
+    if (g->style == FUZZ_VARIED) { /* plain launches, drawn anew each time */
+        for (int i = 0; i < n; i++) {
+            g->loops[t].body[i] = fuzz_random_launch(g, t, stream);
+            if (fuzz_chance(g, 97) && g->loops[t].body[i].a[9] == FUZZ_EX)
+                g->loops[t].body[i].a[9] = g->loops[t].body[i].a[10] = 0;
+        }
+        return;
+    }
     for (int i = 0; i < n; i++) {
-        if (g->style >= FUZZ_LINKED && g->style != FUZZ_WAITING && fuzz_chance(g, 12))
+        if ((g->style == FUZZ_LINKED || g->style == FUZZ_MIXED) && fuzz_chance(g, 12))
             stream = fuzz_pick_stream(g, t);
         struct fuzz_op op = fuzz_random_work(g, t, stream);
         if (g->style == FUZZ_LINKED && fuzz_chance(g, 6))
@@ -278,6 +289,8 @@ static void make_body(struct fuzz_gen *g, int t)
 static struct fuzz_op mutate(struct fuzz_gen *g, struct fuzz_op op, int iteration)
 {
     int t = op.thread;
+    if (g->style == FUZZ_VARIED && op.kind == FUZZ_launch)
+        return g->loops[t].body[fuzz_random(g, (unsigned int)g->loops[t].length)];
     switch (op.kind) {
     case FUZZ_launch:
         if (fuzz_chance(g, 65))
@@ -286,7 +299,7 @@ static struct fuzz_op mutate(struct fuzz_gen *g, struct fuzz_op op, int iteratio
             op.a[3] = fuzz_pick_buffer(g, t, FUZZ_KERNEL_MEMORY);
         if (fuzz_chance(g, 12))
             op.a[4] = fuzz_pick_buffer(g, t, FUZZ_KERNEL_MEMORY);
-        if (fuzz_chance(g, 15) && !(op.a[10] & FUZZ_ATTR_CLUSTER))
+        if (fuzz_chance(g, 15))
             op.a[6] = 1 + (op.a[6] + iteration) % 6; /* a growing grid */
         if (fuzz_chance(g, 5) && op.a[2] == FUZZ_THROUGH_SHARED)
             op.a[8] = 1024 * (1 + (int)fuzz_random(g, 80));
@@ -384,6 +397,8 @@ void fuzz_generate(uint64_t seed, struct fuzz_program *program)
         set_up(g, t);
         make_body(g, t);
         g->loops[t].iterations = 6 + (int)fuzz_random(g, g->threads == 1 ? 6 : 2);
+        if (g->style == FUZZ_VARIED)
+            g->loops[t].iterations *= 2;
     }
     for (int left = (1 << g->threads) - 1; left;) {
         int t = (int)fuzz_random(g, (unsigned int)g->threads);

@@ -7,7 +7,7 @@
 #define FUZZ_BODY 48
 
 /* How a program orders its streams; see generate.c. */
-enum fuzz_style { FUZZ_STRAIGHT, FUZZ_LINKED, FUZZ_WAITING, FUZZ_MIXED, FUZZ_STYLES };
+enum fuzz_style { FUZZ_STRAIGHT, FUZZ_LINKED, FUZZ_WAITING, FUZZ_MIXED, FUZZ_VARIED, FUZZ_STYLES };
 
 struct fuzz_gen {
     uint64_t random;

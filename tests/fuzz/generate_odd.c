@@ -166,16 +166,22 @@ static void sign(struct fuzz_gen *g, int t)
 static void graphs(struct fuzz_gen *g, int t)
 {
     int s = fuzz_pick_stream(g, t), graph = (int)fuzz_random(g, FUZZ_GRAPHS), exec = (int)fuzz_random(g, FUZZ_EXECS);
+    /* Each thread has graphs of its own; a capture that other threads' calls must not meet forbids them nothing. */
+    graph = g->threads == 1 ? graph : t;
+    exec = g->threads == 1 ? exec : t;
+    for (int i = 0; i < 4 && g->threads > 1 && (s < 0 || g->model->streams[s].blocking); i++)
+        s = fuzz_pick_stream(g, t);
     if (g->model->execs[exec].use.live) {
         FUZZ_EMIT(g, t, graph_launch, exec, s);
         some_work(g, t, s, 3);
-        if (fuzz_chance(g, 20))
+        if (fuzz_chance(g, 50))
             FUZZ_EMIT(g, t, exec_del, exec);
         return;
     }
     if (g->model->graphs[graph].use.live)
         FUZZ_EMIT(g, t, graph_del, graph);
-    if (s < 0 || !FUZZ_EMIT(g, t, capture_begin, s, (int)fuzz_random(g, 3)))
+    if (s < 0 ||
+        !FUZZ_EMIT(g, t, capture_begin, s, g->threads == 1 ? (int)fuzz_random(g, 3) : 1 + (int)fuzz_random(g, 2)))
         return;
     some_work(g, t, s, 10);
     int other = fuzz_pick_stream(g, t);
@@ -231,7 +237,9 @@ static void contexts(struct fuzz_gen *g, int t)
     int c = 1 + (int)fuzz_random(g, FUZZ_CTXS - 1), s = -1, e = free_event(g, t);
     if (!g->model->ctxs[c].use.live && !FUZZ_EMIT(g, t, ctx_new, c))
         return;
-    if (!FUZZ_EMIT(g, t, ctx_push, c))
+    int back = fuzz_model_ctx(g->model, t);
+    bool set = fuzz_chance(g, 30);
+    if (!(set ? FUZZ_EMIT(g, t, ctx_set, c) : FUZZ_EMIT(g, t, ctx_push, c)))
         return;
     for (int i = t; i < FUZZ_STREAMS && s < 0; i += g->threads)
         if (!g->model->streams[i].use.live && FUZZ_EMIT(g, t, stream_new, i, (int)fuzz_random(g, 2), 0))
@@ -246,14 +254,63 @@ static void contexts(struct fuzz_gen *g, int t)
             some_work(g, t, fuzz_pick_stream(g, t), 4);
         if (fuzz_chance(g, 30))
             observe(g, t);
-        if (fuzz_chance(g, 20)) {
+        if (!set && fuzz_chance(g, 20)) {
             FUZZ_EMIT(g, t, ctx_pop, 0);
             some_work(g, t, g->loops[t].main_stream, 8);
             FUZZ_EMIT(g, t, ctx_push, c);
         }
     }
-    FUZZ_EMIT(g, t, ctx_pop, 0);
+    if (set)
+        FUZZ_EMIT(g, t, ctx_set, back);
+    else
+        FUZZ_EMIT(g, t, ctx_pop, 0);
     if (fuzz_chance(g, 60))
+        FUZZ_EMIT(g, t, ctx_del, c);
+}
+
+/* Two contexts at work on each other's memory: copies between them, and kernels of one device in memory of another. */
+static void abroad(struct fuzz_gen *g, int t)
+{
+    int c = fuzz_chance(g, 70) ? FUZZ_CTXS - 1 : 1, here = fuzz_model_ctx(g->model, t), there = -1, theirs = -1;
+    int s = g->loops[t].main_stream, event = fuzz_pick_event(g, t), buffer = fuzz_pick_buffer(g, t, 1u << FUZZ_DEVICE);
+    if (here != 0 || buffer < 0 || event < 0 || s < 0 || g->model->streams[s].ctx != 0)
+        return;
+    if ((!g->model->ctxs[c].use.live && !FUZZ_EMIT(g, t, ctx_new, c)) || !FUZZ_EMIT(g, t, ctx_push, c))
+        return;
+    if (fuzz_chance(g, 70))
+        FUZZ_EMIT(g, t, peer_on, 0);
+    there = fuzz_pick_stream(g, t);
+    for (int i = t; i < FUZZ_STREAMS && there < 0; i += g->threads)
+        if (!g->model->streams[i].use.live && FUZZ_EMIT(g, t, stream_new, i, (int)fuzz_random(g, 2), 0))
+            there = i;
+    fuzz_new_buffer(g, t, FUZZ_DEVICE);
+    theirs = fuzz_pick_buffer(g, t, 1u << FUZZ_DEVICE);
+    int e = fuzz_pick_event(g, t) >= 0 ? -1 : free_event(g, t);
+    if (e >= 0)
+        FUZZ_EMIT(g, t, event_new, e, 2);
+    int answer = fuzz_pick_event(g, t);
+    FUZZ_EMIT(g, t, ctx_pop, 0);
+    if (fuzz_chance(g, 70))
+        FUZZ_EMIT(g, t, peer_on, c);
+    for (unsigned int n = 2 + fuzz_random(g, 6); n > 0 && theirs >= 0; n--) {
+        some_work(g, t, s, 5);
+        FUZZ_EMIT(g, t, copy, s, theirs, buffer, 1 + (int)fuzz_random(g, FUZZ_WORDS),
+                  fuzz_chance(g, 60) ? FUZZ_COPY_PEER : FUZZ_COPY_ASYNC);
+        FUZZ_EMIT(g, t, launch, s, 0, FUZZ_MIX, buffer, theirs, (int)fuzz_random(g, 1000), 1, FUZZ_WORDS);
+        FUZZ_EMIT(g, t, record, event, s, 0);
+        if (FUZZ_EMIT(g, t, ctx_push, c)) {
+            FUZZ_EMIT(g, t, wait, there, event);
+            some_work(g, t, there, 5);
+            FUZZ_EMIT(g, t, launch, there, 0, FUZZ_STEP, buffer, 0, (int)fuzz_random(g, 1000), 2, 32);
+            FUZZ_EMIT(g, t, copy, there, buffer, theirs, FUZZ_WORDS, FUZZ_COPY_PEER);
+            if (FUZZ_EMIT(g, t, record, answer, there, 0))
+                FUZZ_EMIT(g, t, wait, s, answer);
+            FUZZ_EMIT(g, t, ctx_pop, 0);
+        }
+    }
+    if (fuzz_chance(g, 40))
+        FUZZ_EMIT(g, t, buf_del, buffer, s);
+    if (fuzz_chance(g, 40))
         FUZZ_EMIT(g, t, ctx_del, c);
 }
 
@@ -283,11 +340,13 @@ void fuzz_odd(struct fuzz_gen *g, int t)
         attributes(g, t);
     else if (dice < 850)
         contexts(g, t);
+    else if (dice < 865)
+        abroad(g, t);
     else if (dice < 900)
         FUZZ_EMIT(g, t, bad, (int)fuzz_random(g, 30), s, fuzz_pick_buffer(g, t, 1u << FUZZ_DEVICE));
-    else if (dice < 910)
+    else if (dice < 908)
         FUZZ_EMIT(g, t, stale, (int)fuzz_random(g, 8));
-    else if (dice < 940)
+    else if (dice < 934)
         FUZZ_EMIT(g, t, info, (int)fuzz_random(g, 8), s);
     else if (dice < 942)
         FUZZ_EMIT(g, t, duel, s, fuzz_pick_buffer(g, t, 1u << FUZZ_PINNED));

@@ -5,7 +5,8 @@
  *   fuzz-run --replay FILE     one program from its text (- is stdin), with its whole log
  *   fuzz-run --log SEED        the same for a seed
  *   fuzz-run --print SEED      the text of a seed's program
- *   fuzz-run --settle FILE     the text without the operations that the model refuses
+ *   fuzz-run --census COUNT    what the programs of the seeds from 1 on consist of: operations by kind, launches by
+ * form fuzz-run --settle FILE     the text without the operations that the model refuses
  *   --dlsym (first)            functions by dlsym instead of cuGetProcAddress
  */
 #include "tests/fuzz/fuzz.h"
@@ -19,7 +20,7 @@
 static int usage(void)
 {
     fprintf(stderr, "usage: fuzz-run [--dlsym] FIRST COUNT [LOG] | --replay FILE | --log SEED | --print SEED | "
-                    "--settle FILE\n");
+                    "--census COUNT | --settle FILE\n");
     return 2;
 }
 
@@ -57,7 +58,7 @@ static int run_one(struct fuzz_program *program, bool by_dlsym)
 static int run_many(uint64_t first, uint64_t count, const char *log, bool by_dlsym)
 {
     uint64_t shown = 0;
-    if (log && !number(log, &shown))
+    if (!first || !count || count > UINT64_MAX - first || (log && !number(log, &shown)))
         return usage();
     if (!open_executor(by_dlsym))
         return 2;
@@ -73,10 +74,76 @@ static int run_many(uint64_t first, uint64_t count, const char *log, bool by_dls
     return 0;
 }
 
+/* One line a kind: how many there are, and in how many programs. */
+static int census(uint64_t count)
+{
+    enum {
+        THREADED,
+        CAPTURES,
+        HOWS = CAPTURES + 1,
+        ATTRS = HOWS + FUZZ_LAUNCHES,
+        CODES = ATTRS + 7,
+        KINDS = CODES + 2
+    };
+    enum { MEMORY = KINDS + FUZZ_KINDS, ALL = MEMORY + FUZZ_MEMORIES };
+    static const char *const names[KINDS] = {"threaded programs",
+                                             "captures in threaded programs",
+                                             "launch",
+                                             "launch extra",
+                                             "launch Ex",
+                                             "launch cooperative",
+                                             "attr cluster",
+                                             "attr priority",
+                                             "attr overlap",
+                                             "attr not cooperative",
+                                             "attr cooperative",
+                                             "attr completion event",
+                                             "attr program event",
+                                             "launch of a library's kernel",
+                                             "launch of loaded code"};
+    static const char *const memories[] = {"device", "pool", "pinned", "registered", "managed", "pageable"};
+    unsigned long total[ALL] = {0}, programs[ALL] = {0};
+    for (uint64_t seed = 1; seed <= count; seed++) {
+        struct fuzz_program program;
+        unsigned long before[ALL];
+        bool threaded = false;
+        memcpy(before, total, sizeof(before));
+        fuzz_generate(seed, &program);
+        for (size_t i = 0; i < program.n; i++)
+            threaded = threaded || program.ops[i].thread;
+        total[THREADED] += threaded;
+        for (size_t i = 0; i < program.n; i++) {
+            const struct fuzz_op *op = &program.ops[i];
+            total[KINDS + op->kind]++;
+            total[CAPTURES] += threaded && op->kind == FUZZ_capture_begin;
+            if (op->kind == FUZZ_buf_new)
+                total[MEMORY + op->a[1]]++;
+            if (op->kind != FUZZ_launch)
+                continue;
+            total[HOWS + op->a[9]]++;
+            for (int bit = 0; bit < 7; bit++)
+                total[ATTRS + bit] += op->a[10] >> bit & 1;
+            if (op->a[1])
+                total[CODES + (op->a[1] > 1)]++;
+        }
+        for (int i = 0; i < ALL; i++)
+            programs[i] += total[i] != before[i];
+        fuzz_program_drop(&program);
+    }
+    for (int i = 0; i < ALL; i++)
+        printf("%-30s %9lu in %lu programs\n",
+               i < KINDS    ? names[i]
+               : i < MEMORY ? fuzz_op_name((enum fuzz_kind)(i - KINDS))
+                            : memories[i - MEMORY],
+               total[i], programs[i]);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     struct fuzz_program program;
     uint64_t first, count;
+    setenv("AUTOGRAPH_SIM", "devices=2", 0);
     bool by_dlsym = argc > 1 && !strcmp(argv[1], "--dlsym");
     argv += by_dlsym;
     argc -= by_dlsym;
@@ -93,7 +160,10 @@ int main(int argc, char **argv)
         if (!strcmp(what, "--replay"))
             return run_one(&program, by_dlsym);
         fuzz_program_settle(&program);
-    } else if (number(argv[2], &first) && (!strcmp(what, "--log") || !strcmp(what, "--print"))) {
+    } else if (number(argv[2], &first) &&
+               (!strcmp(what, "--log") || !strcmp(what, "--print") || !strcmp(what, "--census"))) {
+        if (!strcmp(what, "--census"))
+            return census(first);
         fuzz_generate(first, &program);
         if (!strcmp(what, "--log"))
             return run_one(&program, by_dlsym);

@@ -173,6 +173,8 @@ static enum fuzz_verdict ctx_new(struct fuzz_model *m, int t, int c)
     TRY(may_make(m, t, &m->ctxs[c].use));
     NEED(open_ctx(m, c));
     made(m, t, &m->ctxs[c].use, true);
+    made(m, t, &m->ctxs[c].captures, true);
+    made(m, t, &m->ctxs[c].syncs, true);
     /* the streams that every context has begin with it */
     made(m, t, &m->streams[FUZZ_LEGACY(c)].use, true);
     for (int o = 0; o < m->threads; o++)
@@ -199,6 +201,8 @@ static enum fuzz_verdict ctx_del(struct fuzz_model *m, int t, int c)
             NEED(m->buffers[b].kind == FUZZ_DEVICE || m->buffers[b].kind == FUZZ_PINNED ||
                  m->buffers[b].kind == FUZZ_MANAGED);
             TRY(fuzz_may_use(m, t, &m->buffers[b].use, true));
+            if (m->buffers[b].abroad)
+                TRY(fuzz_access(m, b, true, &m->host[t]));
         }
     for (int e = 0; e < FUZZ_EVENTS; e++)
         if (m->events[e].use.live && m->events[e].ctx == c)
@@ -223,6 +227,8 @@ static enum fuzz_verdict ctx_del(struct fuzz_model *m, int t, int c)
         if (m->codes[k].use.live && m->codes[k].ctx == c)
             made(m, t, &m->codes[k].use, false);
     made(m, t, &m->ctxs[c].use, false);
+    for (int o = 0; o < FUZZ_CTXS; o++)
+        m->ctxs[o].peers[c] = m->ctxs[c].peers[o] = false;
     for (int g = 0; g < m->n_gone; g++)
         if (m->gone[g].ctx == c)
             m->gone[g--] = m->gone[--m->n_gone];
@@ -309,6 +315,7 @@ static enum fuzz_verdict buf_new(struct fuzz_model *m, int t, const struct fuzz_
     memset(m->buffers[b].read, 0, sizeof(m->buffers[b].read));
     memset(&m->buffers[b].signalled, 0, sizeof(m->buffers[b].signalled));
     m->buffers[b].kind = (enum fuzz_memory)kind;
+    m->buffers[b].abroad = false;
     m->buffers[b].ctx = ctx;
     m->buffers[b].full = fuzz_on_host((enum fuzz_memory)kind); /* the host fills it */
     m->buffers[b].writer = entity;
@@ -331,7 +338,7 @@ static enum fuzz_verdict buf_del(struct fuzz_model *m, int t, const struct fuzz_
         NEED(m->streams[s].ctx == m->buffers[b].ctx && !m->streams[s].capturing);
         TRY(fuzz_access(m, b, true, &done));
         fuzz_submit(m, t, s, &done);
-    } else if (m->buffers[b].kind == FUZZ_PAGEABLE || m->buffers[b].kind == FUZZ_REGISTERED) {
+    } else if (m->buffers[b].kind == FUZZ_PAGEABLE || m->buffers[b].kind == FUZZ_REGISTERED || m->buffers[b].abroad) {
         TRY(fuzz_access(m, b, true, &m->host[t]));
     }
     /* The other frees wait for the context. */
@@ -410,7 +417,7 @@ enum fuzz_verdict fuzz_model_apply(struct fuzz_model *m, struct fuzz_op *op)
     const int *a = op->a;
     op->certain = true;
     NEED(fuzz_slot(t, m->threads));
-    NEED(m->captured < 0 || fuzz_in_capture(op));
+    NEED(m->captured < 0 || m->capturer != t || fuzz_in_capture(op));
     NEED(!m->gates[t] || !fuzz_may_block(m, op));
     m->host[t].at[t]++;
     switch (op->kind) {

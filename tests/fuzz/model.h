@@ -72,7 +72,8 @@ struct fuzz_model {
         struct fuzz_use use;
         enum fuzz_memory kind;
         int ctx;
-        bool full; /* every word has a determined value */
+        bool full;   /* every word has a determined value */
+        bool abroad; /* work of another context has touched it */
         int writer;
         uint32_t written, read[FUZZ_ENTITIES];
         struct fuzz_clock signalled; /* what is done once the last signal is seen */
@@ -86,9 +87,11 @@ struct fuzz_model {
     } codes[FUZZ_CODES];
     struct {
         struct fuzz_use use;
+        struct fuzz_use captures, syncs; /* host order of captures in it, and of calls that no capture may meet */
+        bool peers[FUZZ_CTXS];           /* whose memory its kernels may touch */
     } ctxs[FUZZ_CTXS];
     struct fuzz_graph graphs[FUZZ_GRAPHS], execs[FUZZ_EXECS], capture;
-    int captured; /* stream that captures, or -1 */
+    int captured, capturer; /* stream that captures, or -1; its thread */
     struct {
         bool posted, awaited;
         struct fuzz_clock done;

@@ -7,18 +7,29 @@
 enum fuzz_verdict fuzz_model_capture(struct fuzz_model *m, const struct fuzz_op *op)
 {
     int t = op->thread, s = fuzz_model_stream(m, t, op->a[0]);
-    NEED(fuzz_slot(op->a[0], FUZZ_STREAMS) && m->threads == 1);
+    NEED(fuzz_slot(op->a[0], FUZZ_STREAMS));
     TRY(fuzz_may_use(m, t, &m->streams[s].use, true));
+    int ctx = m->streams[s].ctx;
     if (op->kind == FUZZ_capture_begin) {
         NEED(m->captured < 0 && fuzz_slot(op->a[1], 3));
+        /* Other threads' calls may come at any time: none may be one that this capture forbids. */
+        NEED(m->threads == 1 || (op->a[1] > 0 && !m->streams[s].blocking));
+        if (!fuzz_ordered(m, t, &m->ctxs[ctx].syncs, true))
+            return FUZZ_OTHER;
+        fuzz_used(m, t, &m->ctxs[ctx].captures);
+        fuzz_used(m, t, &m->streams[s].use);
         m->captured = s;
+        m->capturer = t;
         m->streams[s].capturing = true;
         memset(&m->capture, 0, sizeof(m->capture));
         m->capture.ctx = m->streams[s].ctx;
         return FUZZ_LEGAL;
     }
     int g = op->a[1];
-    NEED(m->captured == s && fuzz_slot(g, FUZZ_GRAPHS) && !m->graphs[g].use.live);
+    NEED(m->captured == s && m->capturer == t && fuzz_slot(g, FUZZ_GRAPHS) && !m->graphs[g].use.live);
+    NEED(g % m->threads == t);
+    fuzz_used(m, t, &m->ctxs[ctx].captures);
+    fuzz_used(m, t, &m->streams[s].use);
     m->captured = -1;
     m->streams[s].capturing = false;
     m->graphs[g] = m->capture;
@@ -44,16 +55,26 @@ enum fuzz_verdict fuzz_model_graph(struct fuzz_model *m, const struct fuzz_op *o
     if (op->kind == FUZZ_instantiate) {
         NEED(fuzz_slot(index, FUZZ_GRAPHS) && fuzz_slot(op->a[1], FUZZ_EXECS) && m->graphs[index].use.live &&
              !m->execs[op->a[1]].use.live && !stale(m, &m->graphs[index]));
-        NEED(fuzz_model_ctx(m, t) == m->graphs[index].ctx);
+        NEED(fuzz_model_ctx(m, t) == m->graphs[index].ctx && index % m->threads == t && op->a[1] % m->threads == t);
+        for (int b = 0; b < FUZZ_ALL_BUFFERS; b++)
+            if ((m->graphs[index].reads | m->graphs[index].writes) >> b & 1) {
+                TRY(fuzz_may_use(m, t, &m->buffers[b].use, false));
+                fuzz_used(m, t, &m->buffers[b].use);
+            }
+        for (int k = 0; k < FUZZ_CODES; k++)
+            if (m->graphs[index].codes >> k & 1) {
+                TRY(fuzz_may_use(m, t, &m->codes[k].use, false));
+                fuzz_used(m, t, &m->codes[k].use);
+            }
         m->execs[op->a[1]] = m->graphs[index];
         return FUZZ_LEGAL;
     }
     if (op->kind == FUZZ_graph_del) {
-        NEED(fuzz_slot(index, FUZZ_GRAPHS) && m->graphs[index].use.live);
+        NEED(fuzz_slot(index, FUZZ_GRAPHS) && m->graphs[index].use.live && index % m->threads == t);
         m->graphs[index].use.live = false;
         return FUZZ_LEGAL;
     }
-    NEED(fuzz_slot(index, FUZZ_EXECS) && m->execs[index].use.live);
+    NEED(fuzz_slot(index, FUZZ_EXECS) && m->execs[index].use.live && index % m->threads == t);
     if (op->kind == FUZZ_exec_del) {
         m->execs[index].use.live = false;
         return FUZZ_LEGAL;
@@ -61,7 +82,10 @@ enum fuzz_verdict fuzz_model_graph(struct fuzz_model *m, const struct fuzz_op *o
     int s = fuzz_model_stream(m, t, op->a[1]);
     NEED(s >= 0 && m->streams[s].ctx == m->execs[index].ctx && !m->streams[s].capturing);
     NEED(!stale(m, &m->execs[index]));
-    struct fuzz_effect effect = {m->execs[index].reads, m->execs[index].writes, m->execs[index].codes, -1};
+    struct fuzz_effect effect = {.reads = m->execs[index].reads,
+                                 .writes = m->execs[index].writes,
+                                 .codes = m->execs[index].codes,
+                                 .fills = -1};
     return fuzz_work(m, t, s, &effect, NULL);
 }
 

@@ -64,25 +64,33 @@ void fuzz_accessed(struct fuzz_model *m, int b, bool write, int entity, uint32_t
     memset(m->buffers[b].read, 0, sizeof(m->buffers[b].read));
 }
 
-static enum fuzz_verdict buffers_usable(struct fuzz_model *m, int t, int ctx, uint32_t set)
+static enum fuzz_verdict buffers_usable(struct fuzz_model *m, int t, int ctx, const struct fuzz_effect *effect)
 {
     for (int b = 0; b < FUZZ_ALL_BUFFERS; b++) {
-        if (!(set >> b & 1))
+        if (!((effect->reads | effect->writes) >> b & 1))
             continue;
         TRY(fuzz_may_use(m, t, &m->buffers[b].use, false));
-        NEED(m->buffers[b].ctx == ctx);
+        int home = m->buffers[b].ctx;
+        if (home == ctx)
+            continue;
+        NEED(m->buffers[b].kind == FUZZ_DEVICE && b < FUZZ_BUFFERS && m->captured < 0);
+        NEED(effect->reach == FUZZ_ANYWHERE || (effect->reach == FUZZ_PEERS && m->ctxs[ctx].peers[home]));
     }
     return FUZZ_LEGAL;
 }
 
-static void note(struct fuzz_model *m, struct fuzz_graph *graph, const struct fuzz_effect *effect)
+static void note(struct fuzz_model *m, int t, struct fuzz_graph *graph, const struct fuzz_effect *effect)
 {
     for (int b = 0; b < FUZZ_ALL_BUFFERS; b++)
-        if ((effect->reads | effect->writes) >> b & 1)
+        if ((effect->reads | effect->writes) >> b & 1) {
             graph->buffer_generation[b] = m->buffers[b].use.generation;
+            fuzz_used(m, t, &m->buffers[b].use);
+        }
     for (int k = 0; k < FUZZ_CODES; k++)
-        if (effect->codes >> k & 1)
+        if (effect->codes >> k & 1) {
             graph->code_generation[k] = m->codes[k].use.generation;
+            fuzz_used(m, t, &m->codes[k].use);
+        }
     graph->reads |= effect->reads;
     graph->writes |= effect->writes;
     graph->codes |= effect->codes;
@@ -95,17 +103,18 @@ enum fuzz_verdict fuzz_work(struct fuzz_model *m, int t, int s, const struct fuz
     NEED(s >= 0);
     TRY(fuzz_may_use(m, t, &m->streams[s].use, true));
     int ctx = m->streams[s].ctx;
-    TRY(buffers_usable(m, t, ctx, effect->reads | effect->writes));
+    TRY(buffers_usable(m, t, ctx, effect));
     uint32_t unset = effect->reads;
     for (int b = 0; b < FUZZ_ALL_BUFFERS; b++)
         if ((unset | effect->writes) >> b & 1 && b != effect->fills)
             NEED(m->buffers[b].full);
     if (m->streams[s].capturing) {
-        NEED(effect->fills < 0 || m->buffers[effect->fills].full);
-        note(m, &m->capture, effect);
+        NEED((effect->fills < 0 || m->buffers[effect->fills].full) && m->capturer == t);
+        note(m, t, &m->capture, effect);
+        fuzz_used(m, t, &m->streams[s].use);
         return FUZZ_LEGAL;
     }
-    NEED(m->captured < 0 || s < FUZZ_STREAMS);
+    NEED(m->captured < 0 || m->capturer != t || s < FUZZ_STREAMS);
     TRY(fuzz_ready(m, t, s, &done));
     for (int b = 0; b < FUZZ_ALL_BUFFERS; b++)
         if ((effect->reads | effect->writes) >> b & 1)
@@ -120,6 +129,7 @@ enum fuzz_verdict fuzz_work(struct fuzz_model *m, int t, int s, const struct fuz
         if ((effect->reads | effect->writes) >> b & 1) {
             fuzz_accessed(m, b, effect->writes >> b & 1, entity, done.at[entity]);
             fuzz_used(m, t, &m->buffers[b].use);
+            m->buffers[b].abroad = m->buffers[b].abroad || m->buffers[b].ctx != ctx;
         }
     }
     for (int k = 0; k < FUZZ_CODES; k++)
@@ -146,7 +156,10 @@ static enum fuzz_verdict stream_wait(struct fuzz_model *m, struct fuzz_op *op)
 static enum fuzz_verdict ctx_sync(struct fuzz_model *m, int t)
 {
     int ctx = fuzz_model_ctx(m, t);
-    NEED(ctx >= 0);
+    NEED(ctx >= 0 && (m->captured < 0 || m->streams[m->captured].ctx != ctx));
+    if (!fuzz_ordered(m, t, &m->ctxs[ctx].captures, true))
+        return FUZZ_OTHER;
+    fuzz_used(m, t, &m->ctxs[ctx].syncs);
     for (int s = 0; s < FUZZ_ALL_STREAMS; s++)
         if (m->streams[s].use.live && m->streams[s].ctx == ctx && fuzz_ordered(m, t, &m->streams[s].use, true))
             fuzz_join(&m->host[t], &m->streams[s].done);
@@ -160,7 +173,8 @@ static enum fuzz_verdict record(struct fuzz_model *m, const struct fuzz_op *op)
 {
     int t = op->thread, e = op->a[0], s = fuzz_model_stream(m, t, op->a[1]);
     struct fuzz_clock done;
-    NEED(fuzz_slot(e, FUZZ_EVENTS) && s >= 0 && !m->streams[s].capturing && (m->captured < 0 || s < FUZZ_STREAMS));
+    NEED(fuzz_slot(e, FUZZ_EVENTS) && s >= 0 && !m->streams[s].capturing);
+    NEED(m->captured < 0 || m->capturer != t || s < FUZZ_STREAMS);
     TRY(fuzz_may_use(m, t, &m->events[e].use, true));
     TRY(fuzz_ready(m, t, s, &done));
     NEED(m->events[e].ctx == m->streams[s].ctx);
@@ -200,6 +214,10 @@ static enum fuzz_verdict copy(struct fuzz_model *m, const struct fuzz_op *op)
     NEED(!(how == FUZZ_COPY_PEER && (host_to || host_from)));
     NEED(!pageable || (how != FUZZ_COPY_2D && !m->streams[s].capturing && !(host_to && host_from)));
     struct fuzz_effect effect = {.reads = 1u << src, .writes = 1u << dst, .fills = op->a[3] == FUZZ_WORDS ? dst : -1};
+    if (how == FUZZ_COPY_PEER)
+        effect.reach = FUZZ_ANYWHERE;
+    else if (how == FUZZ_COPY_ASYNC)
+        effect.reach = FUZZ_PEERS;
     if (from == FUZZ_PAGEABLE) {
         /* The host reads it during the call. */
         NEED(m->buffers[src].use.live);
@@ -263,13 +281,12 @@ static enum fuzz_verdict launch(struct fuzz_model *m, const struct fuzz_op *op)
     NEED(fuzz_slot(grid - 1, 16) && fuzz_slot(block - 1, 256) && shared >= 0 && shared <= 262144 &&
          fuzz_slot(how, FUZZ_LAUNCHES));
     NEED(fuzz_slot(attrs, 128) && (!attrs || how == FUZZ_EX));
-    NEED(!(attrs & FUZZ_ATTR_CLUSTER) || grid % 2 == 0);
     TRY(fuzz_may_use(m, t, &m->streams[s].use, true));
     TRY(fuzz_may_use(m, t, &m->codes[k].use, false));
     int ctx = m->streams[s].ctx;
     NEED(k == 0 || m->codes[k].library || m->codes[k].ctx == ctx);
     NEED(m->buffers[dst].kind != FUZZ_PAGEABLE);
-    struct fuzz_effect effect = {.writes = 1u << dst, .codes = 1u << k, .fills = -1};
+    struct fuzz_effect effect = {.writes = 1u << dst, .codes = 1u << k, .fills = -1, .reach = FUZZ_PEERS};
     if (kernel == FUZZ_FILL && grid * block >= FUZZ_WORDS)
         effect.fills = dst;
     if (kernel == FUZZ_MIX) {
@@ -280,14 +297,15 @@ static enum fuzz_verdict launch(struct fuzz_model *m, const struct fuzz_op *op)
         NEED(k == 0 && ctx == 0);
         effect.reads = 1u << FUZZ_GLOBAL;
     }
-    bool refused = shared > FUZZ_DEFAULT_SHARED;
+    bool odd = attrs & FUZZ_ATTR_CLUSTER && grid % 2 != 0, refused = shared > FUZZ_DEFAULT_SHARED; /* a cluster is 2 */
     if (kernel == FUZZ_THROUGH_SHARED) {
         /* Its limit is the one that programs change. */
         NEED(shared >= 4 * block && (k == 0 || m->codes[k].ctx == ctx));
         if (!fuzz_ordered(m, t, &m->codes[k].limit, true))
             return FUZZ_OTHER;
-        refused = shared > m->codes[k].shared[ctx];
+        refused = shared > m->codes[k].shared[ctx] || odd;
     } else {
+        refused = odd;
         NEED(shared <= FUZZ_DEFAULT_SHARED);
     }
     if (attrs & (FUZZ_ATTR_COMPLETION | FUZZ_ATTR_EVENT))
@@ -329,7 +347,7 @@ static enum fuzz_verdict gate(struct fuzz_model *m, const struct fuzz_op *op)
         return FUZZ_LEGAL;
     }
     struct fuzz_effect effect = {.fills = -1};
-    NEED(!m->gate[g].used && m->captured < 0);
+    NEED(!m->gate[g].used && (m->captured < 0 || m->capturer != t));
     int s = fuzz_model_stream(m, t, op->a[0]);
     TRY(fuzz_work(m, t, s, &effect, NULL));
     m->gate[g].entity = m->streams[s].entity;
@@ -406,6 +424,19 @@ static enum fuzz_verdict watch(struct fuzz_model *m, const struct fuzz_op *op)
     return FUZZ_LEGAL;
 }
 
+static enum fuzz_verdict peer_on(struct fuzz_model *m, const struct fuzz_op *op)
+{
+    int t = op->thread, ctx = fuzz_model_ctx(m, t), peer = op->a[0];
+    NEED(fuzz_slot(peer, FUZZ_CTXS) && ctx >= 0 && fuzz_ctx_device(ctx) != fuzz_ctx_device(peer) &&
+         !m->ctxs[ctx].peers[peer]);
+    TRY(fuzz_may_use(m, t, &m->ctxs[peer].use, true));
+    TRY(fuzz_may_use(m, t, &m->ctxs[ctx].use, true));
+    m->ctxs[ctx].peers[peer] = true;
+    fuzz_used(m, t, &m->ctxs[peer].use);
+    fuzz_used(m, t, &m->ctxs[ctx].use);
+    return FUZZ_LEGAL;
+}
+
 static enum fuzz_verdict poison(struct fuzz_model *m, const struct fuzz_op *op)
 {
     int c = op->a[0];
@@ -474,6 +505,8 @@ enum fuzz_verdict fuzz_model_work(struct fuzz_model *m, struct fuzz_op *op)
         return signal(m, op);
     case FUZZ_watch:
         return watch(m, op);
+    case FUZZ_peer_on:
+        return peer_on(m, op);
     case FUZZ_poison:
         return poison(m, op);
     case FUZZ_bad:

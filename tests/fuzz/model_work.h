@@ -20,7 +20,8 @@ static inline bool fuzz_slot(int index, int count)
 /* What one piece of work touches: bit sets of buffers and codes. */
 struct fuzz_effect {
     uint32_t reads, writes, codes;
-    int fills; /* a buffer that gets a value in every word, or -1 */
+    int fills;                                           /* a buffer that gets a value in every word, or -1 */
+    enum { FUZZ_HOME, FUZZ_PEERS, FUZZ_ANYWHERE } reach; /* device memory of which contexts */
 };
 
 void fuzz_join(struct fuzz_clock *to, const struct fuzz_clock *from);

@@ -16,5 +16,5 @@ $(FUZZ_KERNELS): $(B)/fuzz/%: $(B)/samples/%
 ALL += $(FUZZ_RUN) $(FUZZ_KERNELS)
 
 .PHONY: fuzz
-fuzz: all ## differential fuzzing on the simulated driver (FUZZ_SECONDS=N FUZZ_PROGRAMS=N FUZZ_SEED=N)
-	@tests/fuzz/run --build '$(B)' --seconds '$(FUZZ_SECONDS)' --programs '$(FUZZ_PROGRAMS)' --seed '$(FUZZ_SEED)'
+fuzz: all ## differential fuzzing on the simulated driver (FUZZ_SECONDS=N FUZZ_PROGRAMS=N FUZZ_SEED=N FUZZ_JOBS=N)
+	@tests/fuzz/run --build '$(B)' --seconds '$(FUZZ_SECONDS)' --programs '$(FUZZ_PROGRAMS)' --seed '$(FUZZ_SEED)' --jobs '$(FUZZ_JOBS)'

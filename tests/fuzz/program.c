@@ -4,6 +4,7 @@
 
 #include "tests/fuzz/model.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -92,9 +93,10 @@ static bool read_op(char *line, struct fuzz_op *op)
         int a = argument(op->kind, word, length);
         if (a < 0 || word[length] != '=')
             return false;
-        op->a[a] = (int)strtol(word + length + 1, &end, 0);
-        if (end == word + length + 1 || *end)
+        long value = strtol(word + length + 1, &end, 0);
+        if (end == word + length + 1 || *end || value < INT_MIN || value > INT_MAX)
             return false;
+        op->a[a] = (int)value;
     }
     return true;
 }
@@ -103,7 +105,7 @@ bool fuzz_program_read(struct fuzz_program *program, const char *path)
 {
     char line[512];
     unsigned number = 0;
-    bool good = true;
+    bool good = true, begun = false;
     FILE *from = strcmp(path, "-") ? fopen(path, "r") : stdin;
     memset(program, 0, sizeof(*program));
     if (!from) {
@@ -121,14 +123,18 @@ bool fuzz_program_read(struct fuzz_program *program, const char *path)
         if (sscanf(line, "program seed=%llu ptsz=%d", &seed, &ptsz) == 2) {
             program->seed = seed;
             program->ptsz = ptsz;
+            begun = true;
             continue;
         }
-        good = read_op(line, &op);
+        good = begun && read_op(line, &op);
         if (good)
             fuzz_program_add(program, &op);
     }
     if (!good)
-        fprintf(stderr, "fuzz: %s:%u: not an operation\n", path, number);
+        fprintf(stderr, "fuzz: %s:%u: %s\n", path, number,
+                begun ? "not an operation" : "no 'program seed=N ptsz=0|1' before it");
+    else if (!(good = begun))
+        fprintf(stderr, "fuzz: %s holds no program\n", path);
     if (from != stdin)
         fclose(from);
     return good;

@@ -37,7 +37,7 @@ int main(int argc, char **argv)
     data = report_memory(4), out = report_memory(4);
     CUdeviceptr elsewhere = report_memory(64);
     CHECK(cuMemHostAlloc((void **)&host, 64, CU_MEMHOSTALLOC_DEVICEMAP));
-    report_poke(host, 0);
+    *host = 0;
     CHECK(cuMemHostGetDevicePointer(&flag, (void *)host, 0));
     CHECK(cuStreamCreate(&full, CU_STREAM_NON_BLOCKING));
     CHECK(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING));
@@ -76,7 +76,7 @@ int main(int argc, char **argv)
         CHECK(cuStreamBeginCapture(other, CU_STREAM_CAPTURE_MODE_RELAXED));
         CHECK(cuStreamEndCapture(other, &graph));
     }
-    report_poke(host, 1);
+    *host = 1;
     pthread_join(thread, NULL);
     CHECK(cuCtxSynchronize());
     bool right = report_word(out) == 1;
