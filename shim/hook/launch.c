@@ -313,10 +313,20 @@ static void trace_first(const struct launch *l, const struct ag_site *site, unsi
     memset(record, 0, site->token->record_size);
 }
 
+/* In a mode that holds nothing, a launch that observe mode need not look at. Kept apart from held launches, which must
+ * not pay for it. */
+__attribute__((noinline)) static CUresult pass_unseen(const struct launch *l)
+{
+    ag_hook_passed(AG_BYPASS_mode);
+    return ag_hook_late(forward(l));
+}
+
 static CUresult launch(const struct launch *l)
 {
     enum ag_stat why = AG_BYPASS_stream;
     struct key key;
+    if (__builtin_expect(atomic_load_explicit(&ag_window_bypass, memory_order_relaxed) == AG_BYPASS_mode, 0))
+        return ag_shadow_on() && !ag_shadow_rests() ? pass(l, AG_BYPASS_mode) : pass_unseen(l);
     if (ag_window_rests())
         return pass(l, AG_BYPASS_rest);
     bool plain = l->attribute_count == 0;

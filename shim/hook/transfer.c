@@ -174,7 +174,7 @@ static void shadow(const struct transfer *t)
 
 static CUresult end(const struct transfer *t, CUresult result)
 {
-    if (ag_shadow_on() && result == CUDA_SUCCESS)
+    if (ag_shadow_on() && result == CUDA_SUCCESS && !ag_shadow_rests())
         shadow(t);
     if (t->certain && result == CUDA_SUCCESS)
         learn(t);
