@@ -53,8 +53,8 @@ replayed() { statistic "$1" replay.json; }
     holds "16384 + 2560 <= $(observed observed) < 0.15 * $(observed launches)"
     holds "abs($(observed replayable) - $(replayed replayed)) < 0.02 * $(observed launches)"
     holds "abs($(observed replayable_graphs) - $(replayed graph_launches)) < 0.03 * $(replayed graph_launches)"
-    "$autograph" report observe.json >report
-    grep -q "foretold from $(observed observed) of the $(observed launches) launches" report
+    "$autograph" report observe.json >printed
+    grep -q "foretold from $(observed observed) of the $(observed launches) launches" printed
   done
 }
 
