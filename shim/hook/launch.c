@@ -81,6 +81,7 @@ bool ag_launch_key(const struct launch *l, struct key *key)
 
 static CUresult forward(const struct launch *l)
 {
+    ag_lock_expect(AG_RANK_NONE);
     if (l->attributes == NULL && l->attribute_count == 0)
         return (l->ptsz ? ag_real.cuLaunchKernel_ptsz
                         : ag_real.cuLaunchKernel)(l->function, l->grid[0], l->grid[1], l->grid[2], l->block[0],
@@ -445,8 +446,8 @@ LAUNCH_EX(cuLaunchKernelEx_ptsz, true)
                               unsigned int sharedMemBytes, CUstream hStream, void **kernelParams)                      \
     {                                                                                                                  \
         before(f, sharedMemBytes, hStream, per_thread);                                                                \
-        return ag_hook_late(ag_real.symbol(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ,           \
-                                           sharedMemBytes, hStream, kernelParams));                                    \
+        return ag_hook_late(AG_HOOK_FORWARD(symbol)(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ,  \
+                                                    sharedMemBytes, hStream, kernelParams));                           \
     }                                                                                                                  \
     AG_HOOK_EXPORT(symbol, (CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,         \
                             unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,                    \
