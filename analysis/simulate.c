@@ -47,7 +47,7 @@ static void keep(void *owner, void *exec)
     (void)exec;
 }
 
-static void window_reset(struct ag_sim *sim, struct ag_sim_window *w)
+static void window_drop(struct ag_sim *sim, struct ag_sim_window *w)
 {
     if (w->open)
         sim->open--;
@@ -55,6 +55,11 @@ static void window_reset(struct ag_sim *sim, struct ag_sim_window *w)
     w->length = w->submitted = 0;
     w->used = w->submitted_used = 0;
     memset(&w->cutter, 0, sizeof w->cutter);
+}
+
+static void window_reset(struct ag_sim *sim, struct ag_sim_window *w)
+{
+    window_drop(sim, w);
     ag_book_clear(&w->book);
     ag_template_clear(&w->templates, keep, NULL);
     ag_token_clear(&w->table, free);
@@ -217,6 +222,12 @@ void ag_sim_flush_all(struct ag_sim *sim, uint32_t thread)
     for (struct ag_sim_window *w = sim->windows; w != NULL && sim->open > 0; w = w->next)
         if (w->open)
             submit(sim, w, w->owner == thread, true);
+}
+
+void ag_sim_drop(struct ag_sim *sim)
+{
+    for (struct ag_sim_window *w = sim->windows; w != NULL; w = w->next)
+        window_drop(sim, w);
 }
 
 void ag_sim_advance(struct ag_sim *sim, double now_us, double hold_us)

@@ -78,6 +78,9 @@ void ag_sim_flush(struct ag_sim *sim, uint64_t stream, uint32_t thread);
 /* The same for every stream. */
 void ag_sim_flush_all(struct ag_sim *sim, uint32_t thread);
 
+/* Gives up what is held, uncounted, and starts cutting anew: what follows is another part of the program. */
+void ag_sim_drop(struct ag_sim *sim);
+
 /* Sets the clock, and submits what got no further op for longer than hold_us; the cutter goes on. */
 void ag_sim_advance(struct ag_sim *sim, double now_us, double hold_us);
 

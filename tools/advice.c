@@ -90,13 +90,15 @@ static void ag_advice_on_graphs(FILE *out, const struct ag_json_object *stats, d
 static void ag_advice_on_replaying(FILE *out, const struct ag_json_object *stats, double launches)
 {
     double replayable = ag_json_number(stats, "replayable"), graphs = ag_json_number(stats, "replayable_graphs");
-    double calls = ag_json_number(stats, "driver_calls");
+    double calls = ag_json_number(stats, "driver_calls"), observed = ag_json_number(stats, "observed");
     if (ag_json_find(stats, "", "replayable"))
         fprintf(out,
                 "- Replay mode would submit %.1f %% of the launches inside graphs, %.1f in each: about %.0f driver "
                 "calls "
                 "instead of %.0f.\n",
                 100 * replayable / launches, graphs > 0 ? replayable / graphs : 0, calls - replayable + graphs, calls);
+    if (observed > 0 && observed < 0.99 * launches)
+        fprintf(out, "- That is foretold from %.0f of the %.0f launches, taken as samples.\n", observed, launches);
     fputs("- Observe mode holds nothing; `autograph ab` measures what replaying gains.\n", out);
 }
 

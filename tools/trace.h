@@ -5,6 +5,7 @@
 #define AG_TOOL_TRACE_H
 
 #include "analysis/cost.h"
+#include "analysis/sampling.h"
 #include "analysis/simulate.h"
 #include "analysis/trace.h"
 
@@ -56,9 +57,11 @@ struct ag_trace_call {
 struct ag_trace_call ag_trace_call_of(const char *name);
 
 /* Plays a trace once; state is kept in `sim` between plays. hold_us: the age at which a window is submitted, 0 for no
- * such limit. seed: other numbers give other cuts. Returns 0 or -ENOMEM. */
+ * such limit. seed: other numbers give other cuts. sampling: what is shown, as observe mode does it (the caller's,
+ * all zero at first), or NULL for all. Returns 0 or -ENOMEM. */
 struct ag_trace_player;
-struct ag_trace_player *ag_trace_player_make(const struct ag_sim_params *params, double hold_us, uint64_t seed);
+struct ag_trace_player *ag_trace_player_make(const struct ag_sim_params *params, double hold_us, uint64_t seed,
+                                             struct ag_sampling *sampling);
 int ag_trace_player_play(struct ag_trace_player *player, const struct ag_trace_file *file);
 struct ag_sim *ag_trace_player_sim(struct ag_trace_player *player);
 void ag_trace_player_free(struct ag_trace_player *player);

@@ -31,6 +31,7 @@ struct known_handle {
 
 struct ag_trace_player {
     struct ag_sim sim;
+    struct ag_sampling *sampling; /* NULL: every op is shown */
     double hold_us;
     uint64_t seed;
     unsigned captures;
@@ -53,13 +54,15 @@ struct kernel_record {
     uint32_t shared;
 };
 
-struct ag_trace_player *ag_trace_player_make(const struct ag_sim_params *params, double hold_us, uint64_t seed)
+struct ag_trace_player *ag_trace_player_make(const struct ag_sim_params *params, double hold_us, uint64_t seed,
+                                             struct ag_sampling *sampling)
 {
     struct ag_trace_player *player = calloc(1, sizeof *player);
     if (!player)
         return NULL;
     player->hold_us = hold_us;
     player->seed = seed;
+    player->sampling = sampling;
     ag_sim_init(&player->sim, params);
     return player;
 }
@@ -138,6 +141,24 @@ static uint64_t seeded(const struct ag_trace_player *player, uint64_t mix)
     return player->seed != 0 ? ag_mix64(mix + player->seed) : mix;
 }
 
+/* Shows an op to the simulation, unless it is one of a rest. NULL: one that cannot be held. */
+static int show(struct ag_trace_player *player, uint64_t stream, uint32_t thread, const struct ag_sim_op *op)
+{
+    struct ag_sampling *sampling = player->sampling;
+    if (sampling != NULL && sampling->resting) {
+        ag_sampling_skip(sampling, 1);
+        return 0;
+    }
+    int result = 0;
+    if (op != NULL)
+        result = ag_sim_launch(&player->sim, stream, thread, op);
+    else
+        ag_sim_pass(&player->sim);
+    if (sampling != NULL && ag_sampling_saw(sampling, &player->sim.totals))
+        ag_sim_drop(&player->sim);
+    return result;
+}
+
 static int launch(struct ag_trace_player *player, const struct ag_trace_event *event)
 {
     struct kernel_key key;
@@ -152,8 +173,7 @@ static int launch(struct ag_trace_player *player, const struct ag_trace_event *e
     }
     if (!holdable) {
         ag_sim_flush_all(&player->sim, event->thread);
-        ag_sim_pass(&player->sim);
-        return 0;
+        return show(player, event->stream, event->thread, NULL);
     }
     struct kernel_record head = {.shared = event->shared};
     memcpy(head.grid, event->grid, sizeof head.grid);
@@ -183,7 +203,7 @@ static int launch(struct ag_trace_player *player, const struct ag_trace_event *e
                            .argument_bytes = event->argument_bytes,
                            .plain = key.count == 0,
                            .shared = event->shared};
-    return ag_sim_launch(&player->sim, event->stream, event->thread, &op);
+    return show(player, event->stream, event->thread, &op);
 }
 
 /* Whether an address may be of pinned or device memory; a trace does not say. The program's heap and its stack are
@@ -213,9 +233,7 @@ static int transfer(struct ag_trace_player *player, const struct ag_trace_event 
                                                                                        : 0xffu);
     if (!holdable) {
         ag_sim_flush_all(&player->sim, event->thread);
-        if (player->captures > 0)
-            ag_sim_pass(&player->sim);
-        return 0;
+        return player->captures > 0 ? show(player, stream, event->thread, NULL) : 0;
     }
     enum ag_op_kind kind = copy ? AG_OP_COPY : AG_OP_MEMSET;
     struct ag_sim_op op = {.kind = kind,
@@ -224,7 +242,7 @@ static int transfer(struct ag_trace_player *player, const struct ag_trace_event 
                            .key_size = sizeof key,
                            .record = record,
                            .record_size = sizeof record};
-    return ag_sim_launch(&player->sim, stream, event->thread, &op);
+    return show(player, stream, event->thread, &op);
 }
 
 /* An attribute of a function is set. The real limit of shared memory is only ever raised, and what is set to the value

@@ -10,10 +10,15 @@
 
 struct result {
     struct ag_sim_totals totals; /* of the last play */
+    /* of all plays: what was launched and replayed, what observe mode would have foretold, and from how many ops */
+    struct {
+        uint64_t launches, replayed, graphs, observed;
+        struct ag_sampling_forecast foretold;
+    } sampled;
 };
 
 struct simulation {
-    bool json, details;
+    bool json, details, sampled;
     long plays, hold_us, seed;
     struct ag_cost cost;
     struct ag_sim_params params;
@@ -85,10 +90,15 @@ static bool set_parameter(struct ag_sim_params *params, const char *word)
 static int simulate_parse(int argc, char **argv, struct simulation *s)
 {
     static const struct option longs[] = {
-            {"json", no_argument, NULL, 'j'},          {"details", no_argument, NULL, 'd'},
-            {"cost", no_argument, NULL, 'c'},          {"plays", required_argument, NULL, 'p'},
-            {"hold-us", required_argument, NULL, 'h'}, {"seed", required_argument, NULL, 's'},
-            {"set", required_argument, NULL, 'S'},     {NULL, 0, NULL, 0},
+            {"json", no_argument, NULL, 'j'},
+            {"details", no_argument, NULL, 'd'},
+            {"cost", no_argument, NULL, 'c'},
+            {"plays", required_argument, NULL, 'p'},
+            {"hold-us", required_argument, NULL, 'h'},
+            {"seed", required_argument, NULL, 's'},
+            {"set", required_argument, NULL, 'S'},
+            {"sampled", no_argument, NULL, 'f'},
+            {NULL, 0, NULL, 0},
     };
     int option;
     while ((option = ag_tool_getopt(argc, argv, "", longs)) != -1) {
@@ -98,6 +108,9 @@ static int simulate_parse(int argc, char **argv, struct simulation *s)
             break;
         case 'd':
             s->details = true;
+            break;
+        case 'f':
+            s->sampled = true;
             break;
         case 'c':
             print_cost();
@@ -129,13 +142,30 @@ static int simulate_parse(int argc, char **argv, struct simulation *s)
     return 0;
 }
 
+/* The same trace as observe mode would see it. */
+static int simulate_sampled(const struct simulation *s, const struct ag_trace_file *file, struct result *result)
+{
+    struct ag_sampling sampling = {0};
+    struct ag_trace_player *player = ag_trace_player_make(&s->params, (double)s->hold_us, (uint64_t)s->seed, &sampling);
+    int status = player ? 0 : -ENOMEM;
+    for (long i = 0; i < s->plays && !status; i++)
+        status = ag_trace_player_play(player, file);
+    if (!status) {
+        const struct ag_sim_totals *totals = &ag_trace_player_sim(player)->totals;
+        result->sampled.observed = totals->counts.launches;
+        result->sampled.foretold = ag_sampling_foretell(&sampling, totals, result->sampled.launches);
+    }
+    ag_trace_player_free(player);
+    return status;
+}
+
 static int simulate_file(const struct simulation *s, const char *path, struct result *result)
 {
     struct ag_trace_file file;
     int status = ag_trace_file_read(&file, path);
     struct ag_trace_player *player = NULL;
     if (!status) {
-        player = ag_trace_player_make(&s->params, (double)s->hold_us, (uint64_t)s->seed);
+        player = ag_trace_player_make(&s->params, (double)s->hold_us, (uint64_t)s->seed, NULL);
         status = player ? 0 : -ENOMEM;
     }
     for (long i = 0; i < s->plays && !status; i++) {
@@ -143,7 +173,12 @@ static int simulate_file(const struct simulation *s, const char *path, struct re
         memset(&sim->totals, 0, sizeof sim->totals);
         status = ag_trace_player_play(player, &file);
         result->totals = sim->totals;
+        result->sampled.launches += sim->totals.counts.launches;
+        result->sampled.replayed += sim->totals.counts.replayed;
+        result->sampled.graphs += sim->totals.counts.graph_launches;
     }
+    if (s->sampled && !status)
+        status = simulate_sampled(s, &file, result);
     ag_trace_player_free(player);
     ag_trace_file_release(&file);
     return status == -ENOMEM ? ag_tool_fail(AG_TOOL_FAILED, "out of memory") : status;
@@ -203,6 +238,19 @@ static void print_details(const struct simulation *s, int width)
     }
 }
 
+static void print_sampled(const struct simulation *s, int width)
+{
+    printf("\n%-*s %9s %9s %9s %9s %9s %15s\n", width, "all plays", "launches", "observed", "replayed", "foretold",
+           "graphs", "graphs_foretold");
+    for (size_t i = 0; i < s->count; i++) {
+        const struct result *r = &s->results[i];
+        printf("%-*s %9llu %9llu %9llu %9llu %9llu %15llu\n", width, base_name(s->paths[i]),
+               (unsigned long long)r->sampled.launches, (unsigned long long)r->sampled.observed,
+               (unsigned long long)r->sampled.replayed, (unsigned long long)r->sampled.foretold.replayed,
+               (unsigned long long)r->sampled.graphs, (unsigned long long)r->sampled.foretold.graphs);
+    }
+}
+
 static void print_table(const struct simulation *s)
 {
     int width = 4;
@@ -228,6 +276,8 @@ static void print_table(const struct simulation *s)
            m.worst_us);
     if (s->details)
         print_details(s, width);
+    if (s->sampled)
+        print_sampled(s, width);
 }
 
 static void print_json(const struct simulation *s)
@@ -248,7 +298,15 @@ static void print_json(const struct simulation *s)
                (unsigned long long)t->exact, (unsigned long long)t->flushes);
         for (int k = 0; k < AG_SIM_EAGER_COUNT; k++)
             printf("%s\"%s\":%llu", k ? "," : "", eager_names[k], (unsigned long long)t->eager[k]);
-        fputs("}}", stdout);
+        fputs("}", stdout);
+        const struct result *r = &s->results[i];
+        if (s->sampled)
+            printf(",\"sampled\":{\"launches\":%llu,\"observed\":%llu,\"replayed\":%llu,\"replayable\":%llu,"
+                   "\"graph_launches\":%llu,\"replayable_graphs\":%llu}",
+                   (unsigned long long)r->sampled.launches, (unsigned long long)r->sampled.observed,
+                   (unsigned long long)r->sampled.replayed, (unsigned long long)r->sampled.foretold.replayed,
+                   (unsigned long long)r->sampled.graphs, (unsigned long long)r->sampled.foretold.graphs);
+        fputs("}", stdout);
     }
     printf("\n],\n\"mean\":{\"coverage\":%.6f,\"modelled_us_per_launch\":%.6f},\n"
            "\"worst\":{\"coverage\":%.6f,\"modelled_us_per_launch\":%.6f}}\n",

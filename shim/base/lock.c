@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <time.h>
+#include <unistd.h>
 
 bool ag_lock_try_for(struct ag_lock *lock, long milliseconds)
 {
@@ -28,22 +29,33 @@ void ag_lock_setup(struct ag_lock *lock, enum ag_lock_rank rank)
 static _Thread_local int depth;
 static _Thread_local enum ag_lock_rank held[DEPTH_MAX];
 
+static void stop(const char *what, enum ag_lock_rank rank)
+{
+    char line[128];
+    int length = snprintf(line, sizeof line, "autograph: %s %d while rank %d is held\n", what, (int)rank,
+                          depth > 0 ? (int)held[depth - 1] : 0);
+    if (length > 0 && write(STDERR_FILENO, line, (size_t)length) < 0)
+        __builtin_trap();
+    __builtin_trap();
+}
+
 void ag_lock_entered(const struct ag_lock *lock)
 {
-    if (depth == DEPTH_MAX || (depth > 0 && held[depth - 1] >= lock->rank)) {
-        fprintf(stderr, "autograph: lock of rank %d taken while rank %d is held\n", (int)lock->rank,
-                depth > 0 ? (int)held[depth - 1] : 0);
-        __builtin_trap();
-    }
+    if (depth == DEPTH_MAX || (depth > 0 && held[depth - 1] >= lock->rank))
+        stop("lock taken of rank", lock->rank);
     held[depth++] = lock->rank;
 }
 
 void ag_lock_left(const struct ag_lock *lock)
 {
-    if (depth == 0 || held[depth - 1] != lock->rank) {
-        fprintf(stderr, "autograph: lock of rank %d released out of order\n", (int)lock->rank);
-        __builtin_trap();
-    }
+    if (depth == 0 || held[depth - 1] != lock->rank)
+        stop("lock released of rank", lock->rank);
     depth--;
+}
+
+void ag_lock_expect(enum ag_lock_rank highest)
+{
+    if (depth > 0 && held[depth - 1] > highest)
+        stop("driver called, which allows locks up to rank", highest);
 }
 #endif

@@ -1,8 +1,10 @@
 /* Locks with ranks.
  *
- * A thread that holds a lock may only take one of a higher rank. Builds with -DAG_DEBUG_LOCKS hold that rule at run
- * time: a violation stops the process, which is why only test builds have it. Locks are never held while memory of the
- * program is touched or one of its functions is called.
+ * A thread that holds a lock may only take one of a higher rank, and gives them back in the opposite order. No lock is
+ * held when a call of the program's is handed to the driver, so none of ours is in the way of what the driver then
+ * waits for or calls back. The shim's own submissions are made under their window's lock (and the registry's, where a
+ * window is given up), and under no lock of a higher rank. Builds with -DAG_DEBUG_LOCKS (those with a sanitizer) hold
+ * these rules at run time: a violation stops the process, which is why only test builds have it.
  */
 #ifndef AG_SHIM_BASE_LOCK_H
 #define AG_SHIM_BASE_LOCK_H
@@ -11,10 +13,11 @@
 #include <stdbool.h>
 
 enum ag_lock_rank {
-    AG_RANK_REGISTRY = 1, /* the list of windows, contexts and streams (window/registry.c) */
-    AG_RANK_WINDOW,       /* one window; two windows are never locked together */
-    AG_RANK_TABLE,        /* what is known of functions in observe mode (hook/observe.c) */
-    AG_RANK_LEAF,         /* tables that call nothing while locked */
+    AG_RANK_NONE,
+    AG_RANK_REGISTRY, /* the list of windows, contexts and streams (window/registry.c) */
+    AG_RANK_WINDOW,   /* one window; two windows are never locked together */
+    AG_RANK_TABLE,    /* what is known of functions in observe mode (hook/observe.c) */
+    AG_RANK_LEAF,     /* tables that call nothing while locked */
 };
 
 struct ag_lock {
@@ -32,9 +35,12 @@ void ag_lock_setup(struct ag_lock *lock, enum ag_lock_rank rank);
 #ifdef AG_DEBUG_LOCKS
 void ag_lock_entered(const struct ag_lock *lock);
 void ag_lock_left(const struct ag_lock *lock);
+/* The calling thread holds no lock of a rank above this one; AG_RANK_NONE: no lock. */
+void ag_lock_expect(enum ag_lock_rank highest);
 #else
 #define ag_lock_entered(lock) ((void)0)
 #define ag_lock_left(lock) ((void)0)
+#define ag_lock_expect(highest) ((void)(highest))
 #endif
 
 static inline void ag_lock_take(struct ag_lock *lock)

@@ -1,9 +1,11 @@
 #include "shim/base/visit.h"
 
+#include "shim/base/lock.h"
 #include "shim/base/real.h"
 
 bool ag_visit_begin(struct ag_visit *visit, CUcontext ctx)
 {
+    ag_lock_expect(AG_RANK_WINDOW);
     *visit = (struct ag_visit){NULL, AG_VISIT_NONE};
     bool known = ag_real.cuCtxGetCurrent(&visit->before) == CUDA_SUCCESS;
     if (known && visit->before == ctx)

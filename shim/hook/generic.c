@@ -160,7 +160,7 @@ static bool allocates(const char *symbol)
         before(&call, stream);                                                                                         \
         if (class == DROP || class == STATE)                                                                           \
             forget(#symbol, class);                                                                                    \
-        CUresult result = ag_real.symbol args;                                                                         \
+        CUresult result = AG_HOOK_FORWARD(symbol) args;                                                                \
         if (__builtin_expect(result == CUDA_ERROR_OUT_OF_MEMORY, 0) && allocates(#symbol) &&                           \
             ag_window_release_graphs())                                                                                \
             result = ag_real.symbol args;                                                                              \

@@ -35,6 +35,9 @@ void *ag_hook_for(const void *real, bool *known);
 /* A primary context was reset: the release that ends it may be any from now on. */
 void ag_state_forget_primary(void);
 
+/* Hands a call of the program's to the driver, which may wait or call the program: no lock is held then. */
+#define AG_HOOK_FORWARD(symbol) (*(ag_lock_expect(AG_RANK_NONE), &ag_real.symbol))
+
 /* Reports a held op's late error through a call that may carry one. */
 static inline CUresult ag_hook_late(CUresult result)
 {

@@ -81,6 +81,7 @@ bool ag_launch_key(const struct launch *l, struct key *key)
 
 static CUresult forward(const struct launch *l)
 {
+    ag_lock_expect(AG_RANK_NONE);
     if (l->attributes == NULL && l->attribute_count == 0)
         return (l->ptsz ? ag_real.cuLaunchKernel_ptsz
                         : ag_real.cuLaunchKernel)(l->function, l->grid[0], l->grid[1], l->grid[2], l->block[0],
@@ -313,10 +314,20 @@ static void trace_first(const struct launch *l, const struct ag_site *site, unsi
     memset(record, 0, site->token->record_size);
 }
 
+/* In a mode that holds nothing, a launch that observe mode need not look at. Kept apart from held launches, which must
+ * not pay for it. */
+__attribute__((noinline)) static CUresult pass_unseen(const struct launch *l)
+{
+    ag_hook_passed(AG_BYPASS_mode);
+    return ag_hook_late(forward(l));
+}
+
 static CUresult launch(const struct launch *l)
 {
     enum ag_stat why = AG_BYPASS_stream;
     struct key key;
+    if (__builtin_expect(atomic_load_explicit(&ag_window_bypass, memory_order_relaxed) == AG_BYPASS_mode, 0))
+        return ag_shadow_on() && !ag_shadow_rests() ? pass(l, AG_BYPASS_mode) : pass_unseen(l);
     if (ag_window_rests())
         return pass(l, AG_BYPASS_rest);
     bool plain = l->attribute_count == 0;
@@ -435,8 +446,8 @@ LAUNCH_EX(cuLaunchKernelEx_ptsz, true)
                               unsigned int sharedMemBytes, CUstream hStream, void **kernelParams)                      \
     {                                                                                                                  \
         before(f, sharedMemBytes, hStream, per_thread);                                                                \
-        return ag_hook_late(ag_real.symbol(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ,           \
-                                           sharedMemBytes, hStream, kernelParams));                                    \
+        return ag_hook_late(AG_HOOK_FORWARD(symbol)(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ,  \
+                                                    sharedMemBytes, hStream, kernelParams));                           \
     }                                                                                                                  \
     AG_HOOK_EXPORT(symbol, (CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,         \
                             unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,                    \

@@ -134,6 +134,7 @@ void ag_limit_in_child(void)
 
 static CUresult set_real(void *handle, bool is_kernel, CUfunction_attribute attribute, int value, CUdevice device)
 {
+    ag_lock_expect(AG_RANK_NONE);
     return is_kernel ? ag_real.cuKernelSetAttribute(attribute, value, (CUkernel)handle, device)
                      : ag_real.cuFuncSetAttribute((CUfunction)handle, attribute, value);
 }

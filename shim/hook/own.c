@@ -23,7 +23,7 @@ static CUresult queried(const char *symbol, CUresult result)
 #define EVENT_QUERY(symbol, params, args)                                                                              \
     CUresult ag_hook_##symbol params                                                                                   \
     {                                                                                                                  \
-        return queried(#symbol, ag_real.symbol args);                                                                  \
+        return queried(#symbol, AG_HOOK_FORWARD(symbol) args);                                                         \
     }                                                                                                                  \
     AG_HOOK_EXPORT(symbol, params)
 
@@ -38,7 +38,7 @@ EVENT_QUERY(cuEventElapsedTime_v2, (float *pMilliseconds, CUevent hStart, CUeven
     {                                                                                                                  \
         if (atomic_load_explicit(&ag_window_open, memory_order_relaxed) != 0)                                          \
             ag_order_stream(hStream, per_thread, AG_FLUSH_event);                                                      \
-        return queried(#symbol, ag_real.symbol(hStream));                                                              \
+        return queried(#symbol, AG_HOOK_FORWARD(symbol)(hStream));                                                     \
     }                                                                                                                  \
     AG_HOOK_EXPORT(symbol, (CUstream hStream))
 
@@ -77,7 +77,7 @@ static void capture_over(void)
         atomic_fetch_add(&ag_window_captures, 1);                                                                      \
         ag_order_stream(hStream, per_thread, AG_FLUSH_capture);                                                        \
         ag_order_all(AG_FLUSH_capture, AG_WAIT_SOME);                                                                  \
-        CUresult result = ag_real.symbol args;                                                                         \
+        CUresult result = AG_HOOK_FORWARD(symbol) args;                                                                \
         if (result != CUDA_SUCCESS)                                                                                    \
             capture_over();                                                                                            \
         else                                                                                                           \
@@ -117,7 +117,7 @@ static CUresult ended(CUresult result, CUstream stream)
     {                                                                                                                  \
         if (ag_trace_on())                                                                                             \
             ag_trace_call(#symbol);                                                                                    \
-        return ended(ag_real.symbol(hStream, phGraph), hStream);                                                       \
+        return ended(AG_HOOK_FORWARD(symbol)(hStream, phGraph), hStream);                                              \
     }                                                                                                                  \
     AG_HOOK_EXPORT(symbol, (CUstream hStream, CUgraph * phGraph))
 
@@ -136,7 +136,7 @@ END_CAPTURE(cuStreamEndCapture_ptsz)
         if (hStream != NULL && hStream != CU_STREAM_LEGACY && hStream != CU_STREAM_PER_THREAD)                         \
             ag_window_forget(NULL, hStream);                                                                           \
         bool origin = hStream != NULL && atomic_load(&ag_window_captures) > 0 && origins_replace(hStream, NULL);       \
-        CUresult result = ag_real.symbol(hStream);                                                                     \
+        CUresult result = AG_HOOK_FORWARD(symbol)(hStream);                                                            \
         if (origin && result == CUDA_SUCCESS)                                                                          \
             capture_over();                                                                                            \
         else if (origin)                                                                                               \

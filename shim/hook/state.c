@@ -19,7 +19,7 @@ CUresult ag_hook_cuCtxSetLimit(CUlimit limit, size_t value)
 {
     size_t now;
     before(ag_real.cuCtxGetLimit(&now, limit) != CUDA_SUCCESS || now != value, AG_FLUSH_context);
-    return ag_hook_late(ag_real.cuCtxSetLimit(limit, value));
+    return ag_hook_late(AG_HOOK_FORWARD(cuCtxSetLimit)(limit, value));
 }
 AG_HOOK_EXPORT(cuCtxSetLimit, (CUlimit limit, size_t value))
 
@@ -60,7 +60,7 @@ static bool same(const void *a, const void *b)
         ag_order_stream(hStream, per_thread, AG_FLUSH_stream);                                                         \
         if (value == NULL || ag_real.getter(hStream, attr, &now) != CUDA_SUCCESS || !same(&now, value))                \
             ag_window_forget(NULL, hStream == NULL ? CU_STREAM_LEGACY : hStream);                                      \
-        return ag_hook_late(ag_real.symbol(hStream, attr, value));                                                     \
+        return ag_hook_late(AG_HOOK_FORWARD(symbol)(hStream, attr, value));                                            \
     }                                                                                                                  \
     AG_HOOK_EXPORT(symbol, (CUstream hStream, CUstreamAttrID attr, const CUstreamAttrValue *value))
 
@@ -76,7 +76,7 @@ static atomic_int retained[DEVICES_MAX]; /* as far as seen here: never more than
 CUresult ag_hook_cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
 {
     before(false, AG_FLUSH_context);
-    CUresult result = ag_real.cuDevicePrimaryCtxRetain(pctx, dev);
+    CUresult result = AG_HOOK_FORWARD(cuDevicePrimaryCtxRetain)(pctx, dev);
     if (result == CUDA_SUCCESS && dev >= 0 && dev < DEVICES_MAX)
         atomic_fetch_add(&retained[dev], 1);
     return ag_hook_late(result);
@@ -110,7 +110,7 @@ static void before_release(CUdevice dev)
     CUresult ag_hook_##symbol(CUdevice dev)                                                                            \
     {                                                                                                                  \
         before_release(dev);                                                                                           \
-        return ag_hook_late(ag_real.symbol(dev));                                                                      \
+        return ag_hook_late(AG_HOOK_FORWARD(symbol)(dev));                                                             \
     }                                                                                                                  \
     AG_HOOK_EXPORT(symbol, (CUdevice dev))
 

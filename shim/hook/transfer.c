@@ -174,7 +174,7 @@ static void shadow(const struct transfer *t)
 
 static CUresult end(const struct transfer *t, CUresult result)
 {
-    if (ag_shadow_on() && result == CUDA_SUCCESS)
+    if (ag_shadow_on() && result == CUDA_SUCCESS && !ag_shadow_rests())
         shadow(t);
     if (t->certain && result == CUDA_SUCCESS)
         learn(t);
@@ -199,7 +199,7 @@ static CUresult end(const struct transfer *t, CUresult result)
                              .record = &record,                                                                        \
                              .record_size = sizeof record};                                                            \
         CUresult result;                                                                                               \
-        return begin(&t, &result) ? result : end(&t, ag_real.symbol(dstDevice, value, N, hStream));                    \
+        return begin(&t, &result) ? result : end(&t, AG_HOOK_FORWARD(symbol)(dstDevice, value, N, hStream));           \
     }                                                                                                                  \
     AG_HOOK_EXPORT(symbol, (CUdeviceptr dstDevice, value_type value, size_t N, CUstream hStream))
 
@@ -227,7 +227,7 @@ MEMSET(cuMemsetD32Async_ptsz, unsigned int, 4, true)
                              .record = &record,                                                                        \
                              .record_size = sizeof record};                                                            \
         CUresult result;                                                                                               \
-        return begin(&t, &result) ? result : end(&t, ag_real.symbol args);                                             \
+        return begin(&t, &result) ? result : end(&t, AG_HOOK_FORWARD(symbol) args);                                    \
     }                                                                                                                  \
     AG_HOOK_EXPORT(symbol, params)
 

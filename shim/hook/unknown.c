@@ -79,5 +79,6 @@ void *ag_unknown_before(unsigned index)
     }
     if (called->stops && ag_order_stop(AG_BYPASS_blind))
         ag_log(AG_LOG_INFO, "%s was called: nothing is held", called->name);
+    ag_lock_expect(AG_RANK_NONE);
     return called->real;
 }

@@ -332,6 +332,7 @@ static CUresult submit_by_templates(struct ag_window *w)
 
 CUresult ag_submit_held(struct ag_window *w)
 {
+    ag_lock_expect(AG_RANK_WINDOW);
     struct part part = {w->tokens + w->submitted, w->records + w->submitted_used, w->length - w->submitted,
                         w->used - w->submitted_used};
     struct ag_book_choice choice;

@@ -37,6 +37,48 @@ replayed() { statistic "$1" replay.json; }
   done
 }
 
+@test "a short program is seen whole, a long one by samples" {
+  local sample mode
+  modes "$samples/constant_loop"
+  [ "$(observed observed)" = "$(observed launches)" ]
+  [ "$(replayed observed)" = 0 ]
+  for sample in constant_loop changing_args mixed_kernels sync_every; do
+    # 200 thousand launches: the beginning, and some blocks
+    for mode in observe replay; do
+      AUTOGRAPH_MODE=$mode AUTOGRAPH_STATS=$PWD/$mode.json on_simulator_shimmed eager "$samples/$sample" --iterations 2000 >"$mode.out"
+    done
+    diff observe.out replay.out
+    echo "$sample: $(observed replayable) of $(observed launches), $(replayed replayed); from $(observed observed)"
+    [ "$(observed launches)" = "$(observed eager)" ]
+    holds "16384 + 2560 <= $(observed observed) < 0.15 * $(observed launches)"
+    holds "abs($(observed replayable) - $(replayed replayed)) < 0.02 * $(observed launches)"
+    holds "abs($(observed replayable_graphs) - $(replayed graph_launches)) < 0.03 * $(replayed graph_launches)"
+    "$autograph" report observe.json >printed
+    grep -q "foretold from $(observed observed) of the $(observed launches) launches" printed
+  done
+}
+
+@test "with a trace everything is seen" {
+  AUTOGRAPH_MODE=observe AUTOGRAPH_TRACE=$PWD/trace on_simulator_shimmed eager "$samples/constant_loop" --iterations 300 >/dev/null
+  holds "$(statistic observed) == $(statistic launches) == 30000"
+}
+
+@test "samples of the recorded traces foretell them" {
+  local json
+  json=$("$autograph" trace simulate --json --sampled --plays 60 "$BATS_TEST_DIRNAME"/../traces/torch-*.tsv.xz)
+  python3 -c '
+import json, sys
+for trace in json.load(sys.stdin)["traces"]:
+    s = trace["sampled"]
+    print(trace["file"], s)
+    if s["launches"] < 16384:
+        assert s["observed"] == s["launches"] and s["replayable"] == s["replayed"]
+    else:
+        assert s["observed"] < max(24576, s["launches"] / 5)
+        assert abs(s["replayable"] - s["replayed"]) < 0.01 * s["launches"]
+        assert abs(s["replayable_graphs"] - s["graph_launches"]) < 0.03 * s["graph_launches"]' <<<"$json"
+}
+
 @test "copies that may read host memory are not foretold" {
   modes "$samples/memset_copy"
   holds "0.5 * $(replayed replayed) < $(observed replayable) <= $(replayed replayed)"

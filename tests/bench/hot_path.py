@@ -11,7 +11,9 @@ import subprocess
 import sys
 import tempfile
 
-SHORT, LONG, LAUNCHES = 100, 600, 20
+LAUNCHES = 20  # an iteration
+SHORT, LONG = 100, 600  # iterations
+SETTLED = 5000, 25000  # the same in observe mode, once it sees samples only: some periods of them
 
 
 def own_instructions(build, program, arguments, environment):
@@ -63,9 +65,9 @@ def count(lines):
     return counts
 
 
-def per_launch(build, program, extra, environment=None):
-    short, long = (own_instructions(build, program, ["--iterations", str(n)] + extra, environment or {}) for n in (SHORT, LONG))
-    return {f: (long[f] - short.get(f, 0)) / ((LONG - SHORT) * LAUNCHES) for f in long}
+def per_launch(build, program, extra, environment, lengths):
+    short, long = (own_instructions(build, program, ["--iterations", str(n)] + extra, environment) for n in lengths)
+    return {f: (long[f] - short.get(f, 0)) / ((lengths[1] - lengths[0]) * LAUNCHES) for f in long}
 
 
 def main():
@@ -75,9 +77,13 @@ def main():
         return 2
     submitting = re.compile(r"^(ag_submit_|ag_book_|ag_graph_|ag_template_|submit_|build|launch_template|choose|list_|hash_|chunk_|"
                             r"kernel_params|measured|now_ns|ag_hash_)")
-    for name, environment in (("held", {}), ("passed, nothing may be held", {"CUDA_LAUNCH_BLOCKING": "1"}),
-                              ("observe mode", {"AUTOGRAPH_MODE": "observe"}), ("off", {"AUTOGRAPH_MODE": "off"})):
-        found = per_launch(build, "samples/constant_loop", ["--kernels", str(LAUNCHES)], environment)
+    observe = {"AUTOGRAPH_MODE": "observe"}
+    for name, environment, lengths in (("held", {}, (SHORT, LONG)),
+                                       ("passed, nothing may be held", {"CUDA_LAUNCH_BLOCKING": "1"}, (SHORT, LONG)),
+                                       ("observe mode, learning", observe, (SHORT, LONG)),
+                                       ("observe mode, from then on", observe, SETTLED),
+                                       ("off", {"AUTOGRAPH_MODE": "off"}, (SHORT, LONG))):
+        found = per_launch(build, "samples/constant_loop", ["--kernels", str(LAUNCHES)], environment, lengths)
         hot = sum(v for f, v in found.items() if not submitting.match(f))
         print(f"{name:30} {hot:6.0f} instructions a launch, and {sum(found.values()) - hot:6.0f} for its share of a submission")
         if "--functions" in sys.argv:

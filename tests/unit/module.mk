@@ -7,3 +7,8 @@ $(UNIT_TESTS): %: %.o $(B)/tests/unit/unit.o $(ANALYSIS_LIB)
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) -o $@ $(filter %.o,$^) $(ANALYSIS_LIB) $(LDFLAGS_ALL)
+
+.PHONY: memcheck
+memcheck: $(UNIT_TESTS) ## the tests of analysis/ under valgrind: no error, nothing lost
+	@$(SETUP) memcheck || true
+	@tests/lib/memcheck '$(SAN)' $(UNIT_TESTS)
