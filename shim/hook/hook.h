@@ -14,7 +14,7 @@
 #define AG_HOOK_DECLARE_NONE(symbol, params)
 #define AG_HOOK_DECLARE_GEN(symbol, params) CUresult ag_hook_##symbol params;
 #define AG_HOOK_DECLARE_OWN(symbol, params) CUresult ag_hook_##symbol params;
-#define AG_HOOK(impl, symbol, api, since, variant, class, scope, blocking, stream, type, params, args, reason)         \
+#define AG_HOOK(impl, symbol, api, since, variant, class, scope, blocking, rules, stream, type, params, args, reason)  \
     AG_HOOK_DECLARE_##impl(symbol, params)
 #include "shim/hook/table.def"
 #undef AG_HOOK
