@@ -40,7 +40,8 @@ static inline CUresult ag_hook_late(CUresult result)
 {
     if (__builtin_expect(result != CUDA_SUCCESS, 0))
         ag_window_note(result);
-    if (__builtin_expect(atomic_load_explicit(&ag_window_deferred, memory_order_relaxed) != 0, 0)) {
+    if (__builtin_expect(atomic_load_explicit(&ag_window_deferred, memory_order_relaxed) != 0, 0) &&
+        !ag_window_inside) {
         int late = atomic_exchange(&ag_window_deferred, 0);
         if (result == CUDA_SUCCESS || result == CUDA_ERROR_NOT_READY)
             return late != 0 ? (CUresult)late : result;

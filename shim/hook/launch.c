@@ -29,6 +29,10 @@ bool ag_hook_may_hold(enum ag_stat *why)
         *why = (enum ag_stat)bypass;
         return false;
     }
+    if (__builtin_expect(ag_window_inside, 0)) {
+        *why = AG_BYPASS_host;
+        return false;
+    }
     if (__builtin_expect(atomic_load_explicit(&ag_window_captures, memory_order_relaxed) > 0, 0)) {
         *why = AG_BYPASS_capture;
         return false;

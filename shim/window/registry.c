@@ -177,7 +177,7 @@ struct ag_window *ag_window_enter(CUstream stream, bool ptsz)
     CUcontext ctx;
     if (stream == NULL)
         stream = ptsz ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
-    if (stream == CU_STREAM_PER_THREAD)
+    if (stream == CU_STREAM_PER_THREAD || ag_window_inside)
         return NULL;
     if (ag_real.cuCtxGetCurrent(&ctx) != CUDA_SUCCESS || ctx == NULL)
         return NULL;
@@ -209,14 +209,18 @@ struct ag_window *ag_window_enter(CUstream stream, bool ptsz)
 
 void ag_window_forget(CUcontext ctx, CUstream stream)
 {
-    ag_lock_take(&registry);
+    if (!ag_window_inside)
+        ag_lock_take(&registry);
+    else if (!ag_lock_try(&registry))
+        return;
     unsigned count = atomic_load(&ag_window_count);
     for (unsigned i = 0; i < count; i++) {
         struct ag_window *w = ag_windows[i];
         if (atomic_load(&w->ctx) == NULL || (ctx != NULL && atomic_load(&w->ctx) != ctx) ||
             (stream != NULL && atomic_load(&w->stream) != stream))
             continue;
-        ag_lock_take(&w->lock);
+        if (!ag_window_lock(w, AG_WAIT_YES))
+            continue;
         if (clear(w)) {
             atomic_store(&w->stream, NULL);
             atomic_store(&w->ctx, NULL);

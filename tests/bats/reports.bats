@@ -125,6 +125,18 @@ reported() {
   AUTOGRAPH_CHUNK_RAMP=0 SIM_OPTIONS=queue=8 reported 0 full_queue_beside_held
 }
 
+@test "driver calls inside host functions are refused at once while their stream's queue is full" {
+  for how in function callback graph; do
+    SIM_OPTIONS=queue=16 reported 0 calls_in_callback "$how"
+    [ "$how" = graph ] || holds "$(statistic bypass.host) == 2"
+    reported 0 calls_in_callback "$how"
+  done
+}
+
+@test "host functions inside captures and streams, many at once, lost with their context" {
+  reported 0 captured_functions
+}
+
 @test "without a thread for the watchdog nothing stays held" { reported 0 no_watchdog; }
 
 @test "the program's own limit of shared memory holds for launches that are passed" {
