@@ -178,6 +178,7 @@ static struct ag_token *make_token(struct ag_window *w, const struct launch *l, 
         return token;
     }
     site->token = token;
+    site->owner = ag_limit_owner(l->function, site->is_kernel);
     site->limit = ag_limit_of(l->function, w->device);
     ag_limit_set_loaded(l->function);
     uint64_t mix = ag_launch_mix(site, key);

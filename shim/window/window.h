@@ -129,6 +129,10 @@ void ag_window_forget(CUcontext ctx, CUstream stream);
  * window that is busy beyond patience drops them when it is entered the next time. */
 void ag_window_forget_code(enum ag_patience patience);
 
+/* Before code ends with its module or library: drops what is made of its functions, and of those whose owner is not
+ * known. Waits for threads that are at work in a window. */
+void ag_window_forget_owner(const void *owner);
+
 /* In a forked child: no window is known any more, and no lock is taken. */
 void ag_window_after_fork(void);
 

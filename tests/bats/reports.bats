@@ -47,6 +47,10 @@ reported() {
 @test "B05: a module is unloaded beside another thread's launches" { reported 0 unload_beside_launches; }
 @test "a first launch beside another thread's launches on the same stream" { reported 0 first_launch_beside_launches; }
 @test "a question about occupancy does not take shared memory from a held launch" { reported 0 occupancy_after_lowering; }
+@test "unloading ends what is unloaded, and nothing else" {
+  reported 0 unload_others
+  holds "$(statistic replayed) > 1800"
+}
 @test "a limit does not outlive its function" { reported 0 limit_after_reload; }
 @test "a limit outlives the unloading of other modules" { reported 0 limit_after_other_unload; }
 @test "a kernel and its function have one limit" { reported 0 two_handles_one_limit; }
@@ -146,7 +150,7 @@ reported() {
 }
 
 @test "setting what is set already does not stop replays" {
-  for call in cache context-cache limit retain carveout; do
+  for call in cache context-cache limit retain carveout unload; do
     reported 0 state_in_a_loop "$call"
     holds "$(statistic replayed) > 2000"
   done
