@@ -104,7 +104,7 @@ static void forget(const struct call *call)
         before(&call, stream);                                                                                         \
         forget(&call);                                                                                                 \
         CUresult result = ag_real.symbol_ args;                                                                        \
-        if (__builtin_expect(result == CUDA_ERROR_OUT_OF_MEMORY, 0) && call.again && ag_window_release_graphs())       \
+        if (call.again && ag_hook_again(result))                                                                       \
             result = ag_real.symbol_ args;                                                                             \
         return ag_hook_late(result);                                                                                   \
     }                                                                                                                  \

@@ -35,6 +35,13 @@ void *ag_hook_for(const void *real, bool *known);
 /* A primary context was reset: the release that ends it may be any from now on. */
 void ag_state_forget_primary(void);
 
+/* Whether a call that the driver had no memory for is worth another try: the shim has given back its graphs. No lock
+ * held. */
+static inline bool ag_hook_again(CUresult result)
+{
+    return __builtin_expect(result == CUDA_ERROR_OUT_OF_MEMORY, 0) && ag_window_release_graphs();
+}
+
 /* Reports a held op's late error through a call that may carry one. */
 static inline CUresult ag_hook_late(CUresult result)
 {

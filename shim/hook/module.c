@@ -23,7 +23,7 @@ static void before(struct ag_caller *caller, enum ag_patience patience)
         if (ag_shadow_on())                                                                                            \
             ag_shadow_flush_all();                                                                                     \
         CUresult result = ag_real.symbol args;                                                                         \
-        if (__builtin_expect(result == CUDA_ERROR_OUT_OF_MEMORY, 0) && ag_window_release_graphs())                     \
+        if (ag_hook_again(result))                                                                                     \
             result = ag_real.symbol args;                                                                              \
         if (result == CUDA_SUCCESS)                                                                                    \
             ag_limit_module_loaded(*module);                                                                           \

@@ -184,7 +184,9 @@ static bool clear_owner(struct ag_window *w, const void *owner)
         atomic_store(&ag_window_deferred, (int)result);
     bool cleared = w->length == 0;
     if (cleared) {
+        w->stats.count[AG_STAT_chunks] += w->book.chunk_count;
         ag_book_sweep(&w->book);
+        w->stats.count[AG_STAT_chunks] -= w->book.chunk_count;
         /* their nodes hold functions of any code */
         ag_template_clear(&w->templates, release_exec, NULL);
     }

@@ -156,4 +156,34 @@ reported() {
   done
 }
 
+@test "a kernel without parameters, and a driver that refuses to say what they are" {
+  for kind in function kernel; do
+    reported 0 bare_kernel "$kind"
+    holds "$(statistic replayed) > 1500"
+    for nth in 1 2 3 4 5 6; do
+      SIM_OPTIONS=fail=cuFuncGetParamInfo:$nth:1 reported 0 bare_kernel "$kind"
+      SIM_OPTIONS=fail=cuKernelGetParamInfo:$nth:1 reported 0 bare_kernel "$kind"
+    done
+  done
+}
+
+@test "the first question that loads a function comes after what is held" {
+  reported 0 question_after_name
+  [ "$(statistic flush_calls.cuOccupancyMaxActiveBlocksPerMultiprocessor)" = 20 ]
+}
+
+@test "a launch that the driver has no memory for is tried again without the graphs" {
+  local schedule
+  for schedule in "${schedules[@]}"; do
+    for way in extended:cuLaunchKernelEx cooperative:cuLaunchCooperativeKernel load:cuFuncLoad; do
+      export SIM_OPTIONS=fail=${way#*:}:1:2
+      run -2 on_simulator "$schedule" "$build/tests/reports/short_of_memory" "${way%:*}"
+      run -0 on_simulator_shimmed "$schedule" "$build/tests/reports/short_of_memory" "${way%:*}"
+      [ "$output" = 'code 0, as it says, sum right' ]
+      holds "$(statistic evictions) > 0 and $(statistic replayed) > 1500"
+      holds "$(statistic driver_calls) == $(statistic eager) + $(statistic graph_launches)"
+    done
+  done
+}
+
 @test "operations on memory that the program made synchronous are done when they return" { reported 0 synchronous_memory; }
