@@ -121,6 +121,20 @@ void ag_book_clear(struct ag_book *book)
     book->slot_hint = 0;
 }
 
+void ag_book_sweep(struct ag_book *book)
+{
+    struct ag_chunk *chunk = book->oldest_chunk;
+    while (chunk != NULL) {
+        struct ag_chunk *next = chunk->newer;
+        bool dead = false;
+        for (unsigned i = 0; i < chunk->length && !dead; i++)
+            dead = chunk->tokens[i]->dead;
+        if (dead)
+            chunk_drop(book, chunk);
+        chunk = next;
+    }
+}
+
 void ag_book_drop_instances(struct ag_book *book)
 {
     while (book->oldest != NULL)

@@ -126,6 +126,9 @@ void ag_book_init(struct ag_book *book, const struct ag_book_params *params, voi
 /* Forgets everything; releases every instance. */
 void ag_book_clear(struct ag_book *book);
 
+/* Forgets every chunk that has a marked token (ag_token_mark()), and releases its instances. */
+void ag_book_sweep(struct ag_book *book);
+
 /* Decides about a chunk of length ops. records holds their records one after the other, each of its token's
  * record_size; padding inside must be deterministic (zero). */
 void ag_book_choose(struct ag_book *book, const struct ag_token *const *tokens, unsigned length,

@@ -1,6 +1,5 @@
 #include "analysis/token.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -140,15 +139,41 @@ struct ag_token *ag_token_intern(struct ag_token_table *table, enum ag_op_kind k
     return token;
 }
 
+unsigned ag_token_mark(struct ag_token_table *table, bool (*ends)(const struct ag_token *token, const void *what),
+                       const void *what)
+{
+    unsigned marked = 0;
+    for (struct ag_token *token = table->tokens; token != NULL; token = token->hh.next) {
+        token->dead = ends(token, what);
+        marked += token->dead;
+    }
+    return marked;
+}
+
+static void remove_token(struct ag_token_table *table, struct ag_token *token, void (*release)(void *user))
+{
+    HASH_DEL(table->tokens, token);
+    if (release != NULL && token->user != NULL)
+        release(token->user);
+    table->bytes -= sizeof *token + token->key_size;
+    free(token);
+}
+
+void ag_token_sweep(struct ag_token_table *table, void (*release)(void *user))
+{
+    struct ag_token *token, *next;
+    HASH_ITER(hh, table->tokens, token, next)
+    {
+        if (token->dead)
+            remove_token(table, token, release);
+    }
+}
+
 void ag_token_clear(struct ag_token_table *table, void (*release)(void *user))
 {
     struct ag_token *token, *next;
     HASH_ITER(hh, table->tokens, token, next)
     {
-        HASH_DEL(table->tokens, token);
-        if (release != NULL && token->user != NULL)
-            release(token->user);
-        free(token);
+        remove_token(table, token, release);
     }
-    table->bytes = 0;
 }

@@ -6,6 +6,7 @@
 #ifndef AG_ANALYSIS_TOKEN_H
 #define AG_ANALYSIS_TOKEN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <uthash.h>
@@ -18,6 +19,7 @@ struct ag_token {
     uint16_t kind;        /* enum ag_op_kind */
     uint16_t key_size;
     uint32_t id; /* dense, from 0, within the table */
+    bool dead;   /* marked, to be swept */
     void *user;  /* the caller's; NULL at first */
     UT_hash_handle hh;
     unsigned char key[];
@@ -44,6 +46,14 @@ uint64_t ag_token_transfer_mix(enum ag_op_kind kind, uint32_t element, int from_
 /* The token of an identity, NULL when it has none. */
 struct ag_token *ag_token_find(const struct ag_token_table *table, enum ag_op_kind kind, const void *key,
                                size_t key_size);
+
+/* Marks the tokens whose identity ends, as `ends` tells of each; returns how many. They are still the table's: whoever
+ * refers to one lets go of it first, then ag_token_sweep() frees them. */
+unsigned ag_token_mark(struct ag_token_table *table, bool (*ends)(const struct ag_token *token, const void *what),
+                       const void *what);
+
+/* Frees the marked tokens; release as for ag_token_clear(). */
+void ag_token_sweep(struct ag_token_table *table, void (*release)(void *user));
 
 /* Frees every token; release, when not NULL, is called for each token's user pointer first. */
 void ag_token_clear(struct ag_token_table *table, void (*release)(void *user));

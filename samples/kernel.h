@@ -8,6 +8,7 @@
  *           if (i < count)
  *                   data[i] *= factor;
  *   }
+ *   KERNEL_BARE(name) { ... }                a kernel without parameters
  *   KERNEL_TABLE(KERNEL_ROW(scale))          at the end of the source
  *
  * Knows: how a kernel is declared. Refuses to know: the driver API. On the simulator the threads of a grid run one
@@ -36,6 +37,7 @@
 #if defined(__CUDACC__)
 
 #define KERNEL(name, ...) extern "C" __global__ void name(KN_EACH(KN_DECL, __VA_ARGS__))
+#define KERNEL_BARE(name) extern "C" __global__ void name(void)
 #define KERNEL_TABLE(...)
 #define KERNEL_ROW(name)
 #define KERNEL_GLOBAL_ROW(name)
@@ -86,6 +88,19 @@ static __thread const struct sim_grid *kernel_launch __attribute__((unused));
 #define KN_F8(a, ...) KN_FIELD a KN_F7(__VA_ARGS__)
 #define KN_FIELDS(...) KN_CAT(KN_F, KN_NARGS(__VA_ARGS__))(__VA_ARGS__)
 
+/* Does it for every thread of the grid. */
+#define KN_GRID(call)                                                                                                  \
+    kernel_launch = grid;                                                                                              \
+    gridDim = (struct kernel_coord){grid->grid[0], grid->grid[1], grid->grid[2]};                                      \
+    blockDim = (struct kernel_coord){grid->block[0], grid->block[1], grid->block[2]};                                  \
+    for (blockIdx.z = 0; blockIdx.z < gridDim.z; blockIdx.z++)                                                         \
+        for (blockIdx.y = 0; blockIdx.y < gridDim.y; blockIdx.y++)                                                     \
+            for (blockIdx.x = 0; blockIdx.x < gridDim.x; blockIdx.x++)                                                 \
+                for (threadIdx.z = 0; threadIdx.z < blockDim.z; threadIdx.z++)                                         \
+                    for (threadIdx.y = 0; threadIdx.y < blockDim.y; threadIdx.y++)                                     \
+                        for (threadIdx.x = 0; threadIdx.x < blockDim.x; threadIdx.x++)                                 \
+    call
+
 #define KERNEL(kernel_, ...)                                                                                           \
     struct kn_args_##kernel_ {                                                                                         \
         KN_FIELDS(__VA_ARGS__)                                                                                         \
@@ -99,16 +114,7 @@ static __thread const struct sim_grid *kernel_launch __attribute__((unused));
     {                                                                                                                  \
         struct kn_args_##kernel_ kn_a;                                                                                 \
         __builtin_memcpy(&kn_a, args, sizeof(kn_a));                                                                   \
-        kernel_launch = grid;                                                                                          \
-        gridDim = (struct kernel_coord){grid->grid[0], grid->grid[1], grid->grid[2]};                                  \
-        blockDim = (struct kernel_coord){grid->block[0], grid->block[1], grid->block[2]};                              \
-        for (blockIdx.z = 0; blockIdx.z < gridDim.z; blockIdx.z++)                                                     \
-            for (blockIdx.y = 0; blockIdx.y < gridDim.y; blockIdx.y++)                                                 \
-                for (blockIdx.x = 0; blockIdx.x < gridDim.x; blockIdx.x++)                                             \
-                    for (threadIdx.z = 0; threadIdx.z < blockDim.z; threadIdx.z++)                                     \
-                        for (threadIdx.y = 0; threadIdx.y < blockDim.y; threadIdx.y++)                                 \
-                            for (threadIdx.x = 0; threadIdx.x < blockDim.x; threadIdx.x++)                             \
-                                kn_call_##kernel_(&kn_a);                                                              \
+        KN_GRID(kn_call_##kernel_(&kn_a));                                                                             \
     }                                                                                                                  \
     static const struct sim_kernel_info kn_info_##kernel_ = {                                                          \
             .name = #kernel_,                                                                                          \
@@ -118,6 +124,17 @@ static __thread const struct sim_grid *kernel_launch __attribute__((unused));
             .params = {KN_LAYOUT(kernel_, __VA_ARGS__)},                                                               \
     };                                                                                                                 \
     static void kn_body_##kernel_(KN_EACH(KN_DECL, __VA_ARGS__))
+
+#define KERNEL_BARE(kernel_)                                                                                           \
+    static void kn_body_##kernel_(void);                                                                               \
+    static void kn_run_##kernel_(const struct sim_grid *grid, const unsigned char *args)                               \
+    {                                                                                                                  \
+        (void)args;                                                                                                    \
+        KN_GRID(kn_body_##kernel_());                                                                                  \
+    }                                                                                                                  \
+    static const struct sim_kernel_info kn_info_##kernel_ = {.name = #kernel_, .run = kn_run_##kernel_};               \
+    static void kn_body_##kernel_(void)
+
 /* {offset, size} of each parameter: the kernel's name has to travel with every element. */
 #define KN_AT(k, pair) KN_AT_(k, KN_SECOND pair)
 #define KN_SECOND(type, name) name

@@ -104,6 +104,12 @@ KERNEL(scaled, (unsigned *, data), (unsigned, count))
         data[i] = data[i] * 3u + scale;
 }
 
+/* Without parameters: changes what scaled adds. */
+KERNEL_BARE(next_scale)
+{
+    scale = scale * 3u + 1u;
+}
+
 struct large {
     unsigned words[1000];
 };
@@ -118,5 +124,5 @@ KERNEL(large_argument, (struct large, large), (unsigned *, data))
 
 KERNEL_TABLE(KERNEL_ROW(fill) KERNEL_ROW(step) KERNEL_ROW(mix) KERNEL_ROW(gaps) KERNEL_ROW(by_value)
                      KERNEL_ROW(through_shared) KERNEL_ROW(turn) KERNEL_ROW(wait_for) KERNEL_ROW(set_flag)
-                             KERNEL_ROW(spin) KERNEL_ROW(fault) KERNEL_ROW(scaled) KERNEL_ROW(large_argument)
-                                     KERNEL_GLOBAL_ROW(scale))
+                             KERNEL_ROW(spin) KERNEL_ROW(fault) KERNEL_ROW(scaled) KERNEL_ROW(next_scale)
+                                     KERNEL_ROW(large_argument) KERNEL_GLOBAL_ROW(scale))

@@ -12,7 +12,7 @@ struct row {
 #define CUDA_VERSION 1000000
 
 static const struct row rows[] = {
-#define AG_HOOK(impl, symbol, api, since, variant, class, scope, blocking, stream, type, params, args, reason)         \
+#define AG_HOOK(impl, symbol, api, since, variant, class, scope, blocking, rules, stream, type, params, args, reason)  \
     {#impl, #symbol, #variant, #class, #scope, #stream, #args, (blocking) != 0},
 #include "shim/hook/table.def"
 #undef AG_HOOK

@@ -9,18 +9,18 @@
 #include "shim/base/log.h"
 
 /* The parameters written in the table are those of the driver API's own types. */
-#define AG_HOOK(impl, symbol, api, since, variant, class, scope, blocking, stream, type, params, args, reason)         \
+#define AG_HOOK(impl, symbol, api, since, variant, class, scope, blocking, rules, stream, type, params, args, reason)  \
     _Static_assert(__builtin_types_compatible_p(type, CUresult(*) params), "hook table: " #symbol);
 #include "shim/hook/table.def"
 #undef AG_HOOK
 
-#define AG_HOOK(impl, symbol, api, since, variant, class, scope, blocking, stream, type, params, args, reason)         \
+#define AG_HOOK(impl, symbol, api, since, variant, class, scope, blocking, rules, stream, type, params, args, reason)  \
     static CUresult resolve_##symbol params;
 #include "shim/hook/table.def"
 #undef AG_HOOK
 
 struct ag_real ag_real = {
-#define AG_HOOK(impl, symbol, api, since, variant, class, scope, blocking, stream, type, params, args, reason)         \
+#define AG_HOOK(impl, symbol, api, since, variant, class, scope, blocking, rules, stream, type, params, args, reason)  \
     .symbol = resolve_##symbol,
 #include "shim/hook/table.def"
 #undef AG_HOOK
@@ -30,7 +30,7 @@ static const struct entry {
     const char *name;
     unsigned long offset;
 } entries[] = {
-#define AG_HOOK(impl, symbol, api, since, variant, class, scope, blocking, stream, type, params, args, reason)         \
+#define AG_HOOK(impl, symbol, api, since, variant, class, scope, blocking, rules, stream, type, params, args, reason)  \
     {#symbol, offsetof(struct ag_real, symbol)},
 #include "shim/hook/table.def"
 #undef AG_HOOK
@@ -176,7 +176,7 @@ bool ag_real_suffices(void)
     return driver_version >= 12040;
 }
 
-#define AG_HOOK(impl, symbol, api, since, variant, class, scope, blocking, stream, type, params, args, reason)         \
+#define AG_HOOK(impl, symbol, api, since, variant, class, scope, blocking, rules, stream, type, params, args, reason)  \
     static CUresult resolve_##symbol params                                                                            \
     {                                                                                                                  \
         ag_real_open();                                                                                                \

@@ -13,7 +13,7 @@
 #include "shim/base/cuda.h"
 
 struct ag_real {
-#define AG_HOOK(impl, symbol, api, since, variant, class, scope, blocking, stream, type, params, args, reason)         \
+#define AG_HOOK(impl, symbol, api, since, variant, class, scope, blocking, rules, stream, type, params, args, reason)  \
     CUresult(*symbol) params;
 #include "shim/hook/table.def"
 #undef AG_HOOK

@@ -54,8 +54,9 @@ struct ag_site {
     struct ag_token *token;
     /* kernels */
     CUfunction function;
-    bool is_kernel; /* function is a CUkernel handle */
-    bool gaps;      /* there are bytes between parameters: a record must be cleared first */
+    bool is_kernel;    /* function is a CUkernel handle */
+    const void *owner; /* the module or library that it ends with; NULL when that is not known */
+    bool gaps;         /* there are bytes between parameters: a record must be cleared first */
     uint32_t block[3];
     uint32_t shared_accepted; /* the most dynamic shared memory accepted, bytes */
     uint32_t cluster[3];      /* 0, or the shape that the grid must be a multiple of */

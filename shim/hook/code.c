@@ -14,34 +14,38 @@ static void before(struct ag_caller *caller, void *handle)
     }
 }
 
-static CUresult after(CUresult result, void *handle)
+/* loads: answering takes the code itself, which is on the device from now on. */
+static CUresult after(CUresult result, void *handle, bool loads)
 {
-    if (result == CUDA_SUCCESS)
+    if (result == CUDA_SUCCESS && loads)
         ag_limit_set_loaded(handle);
     return ag_hook_late(result);
 }
 
 /* handle: the function asked about; shared: the dynamic shared memory that the answer depends on, bytes. */
-#define QUESTION(symbol, params, args, handle, shared)                                                                 \
+#define QUESTION(symbol, params, args, handle, shared, loads)                                                          \
     CUresult ag_hook_##symbol params                                                                                   \
     {                                                                                                                  \
         static struct ag_caller caller = AG_CALLER(#symbol);                                                           \
         before(&caller, handle);                                                                                       \
         if ((shared) > 0)                                                                                              \
             ag_limit_enforce((CUfunction)(void *)(handle), (unsigned)(shared));                                        \
-        return after(ag_real.symbol args, handle);                                                                     \
+        CUresult result = ag_real.symbol args;                                                                         \
+        if (ag_hook_again(result))                                                                                     \
+            result = ag_real.symbol args;                                                                              \
+        return after(result, handle, loads);                                                                           \
     }                                                                                                                  \
     AG_HOOK_EXPORT(symbol, params)
 
 QUESTION(cuOccupancyMaxActiveBlocksPerMultiprocessor,
          (int *numBlocks, CUfunction func, int blockSize, size_t dynamicSMemSize),
-         (numBlocks, func, blockSize, dynamicSMemSize), func, dynamicSMemSize)
+         (numBlocks, func, blockSize, dynamicSMemSize), func, dynamicSMemSize, true)
 QUESTION(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags,
          (int *numBlocks, CUfunction func, int blockSize, size_t dynamicSMemSize, unsigned int flags),
-         (numBlocks, func, blockSize, dynamicSMemSize, flags), func, dynamicSMemSize)
-QUESTION(cuFuncGetModule, (CUmodule * hmod, CUfunction hfunc), (hmod, hfunc), hfunc, 0u)
-QUESTION(cuFuncGetName, (const char **name, CUfunction hfunc), (name, hfunc), hfunc, 0u)
-QUESTION(cuFuncLoad, (CUfunction function), (function), function, 0u)
+         (numBlocks, func, blockSize, dynamicSMemSize, flags), func, dynamicSMemSize, true)
+QUESTION(cuFuncGetModule, (CUmodule * hmod, CUfunction hfunc), (hmod, hfunc), hfunc, 0u, false)
+QUESTION(cuFuncGetName, (const char **name, CUfunction hfunc), (name, hfunc), hfunc, 0u, false)
+QUESTION(cuFuncLoad, (CUfunction function), (function), function, 0u, true)
 
 CUresult ag_hook_cuKernelGetFunction(CUfunction *pFunc, CUkernel kernel)
 {
@@ -50,6 +54,6 @@ CUresult ag_hook_cuKernelGetFunction(CUfunction *pFunc, CUkernel kernel)
     CUresult result = ag_real.cuKernelGetFunction(pFunc, kernel);
     if (result == CUDA_SUCCESS)
         ag_limit_same(*pFunc, kernel);
-    return after(result, kernel);
+    return after(result, kernel, false);
 }
 AG_HOOK_EXPORT(cuKernelGetFunction, (CUfunction * pFunc, CUkernel kernel))

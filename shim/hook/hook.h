@@ -14,7 +14,7 @@
 #define AG_HOOK_DECLARE_NONE(symbol, params)
 #define AG_HOOK_DECLARE_GEN(symbol, params) CUresult ag_hook_##symbol params;
 #define AG_HOOK_DECLARE_OWN(symbol, params) CUresult ag_hook_##symbol params;
-#define AG_HOOK(impl, symbol, api, since, variant, class, scope, blocking, stream, type, params, args, reason)         \
+#define AG_HOOK(impl, symbol, api, since, variant, class, scope, blocking, rules, stream, type, params, args, reason)  \
     AG_HOOK_DECLARE_##impl(symbol, params)
 #include "shim/hook/table.def"
 #undef AG_HOOK
@@ -38,12 +38,20 @@ void ag_state_forget_primary(void);
 /* Hands a call of the program's to the driver, which may wait or call the program: no lock is held then. */
 #define AG_HOOK_FORWARD(symbol) (*(ag_lock_expect(AG_RANK_NONE), &ag_real.symbol))
 
+/* Whether a call that the driver had no memory for is worth another try: the shim has given back its graphs. No lock
+ * held. */
+static inline bool ag_hook_again(CUresult result)
+{
+    return __builtin_expect(result == CUDA_ERROR_OUT_OF_MEMORY, 0) && ag_window_release_graphs();
+}
+
 /* Reports a held op's late error through a call that may carry one. */
 static inline CUresult ag_hook_late(CUresult result)
 {
     if (__builtin_expect(result != CUDA_SUCCESS, 0))
         ag_window_note(result);
-    if (__builtin_expect(atomic_load_explicit(&ag_window_deferred, memory_order_relaxed) != 0, 0)) {
+    if (__builtin_expect(atomic_load_explicit(&ag_window_deferred, memory_order_relaxed) != 0, 0) &&
+        !ag_window_inside) {
         int late = atomic_exchange(&ag_window_deferred, 0);
         if (result == CUDA_SUCCESS || result == CUDA_ERROR_NOT_READY)
             return late != 0 ? (CUresult)late : result;

@@ -29,6 +29,10 @@ bool ag_hook_may_hold(enum ag_stat *why)
         *why = (enum ag_stat)bypass;
         return false;
     }
+    if (__builtin_expect(ag_window_inside, 0)) {
+        *why = AG_BYPASS_host;
+        return false;
+    }
     if (__builtin_expect(atomic_load_explicit(&ag_window_captures, memory_order_relaxed) > 0, 0)) {
         *why = AG_BYPASS_capture;
         return false;
@@ -79,7 +83,7 @@ bool ag_launch_key(const struct launch *l, struct key *key)
     return true;
 }
 
-static CUresult forward(const struct launch *l)
+static CUresult forward_once(const struct launch *l)
 {
     ag_lock_expect(AG_RANK_NONE);
     if (l->attributes == NULL && l->attribute_count == 0)
@@ -100,13 +104,36 @@ static CUresult forward(const struct launch *l)
                                                                                 l->extra);
 }
 
+/* The first launch of a function loads its code, and one that needs more local memory than any before enlarges it. */
+static CUresult forward(const struct launch *l)
+{
+    CUresult result = forward_once(l);
+    return ag_hook_again(result) ? forward_once(l) : result;
+}
+
+static CUresult parameter(const struct ag_site *site, unsigned i, size_t *offset, size_t *size)
+{
+    return site->is_kernel ? ag_real.cuKernelGetParamInfo((CUkernel)(void *)site->function, i, offset, size)
+                           : ag_real.cuFuncGetParamInfo(site->function, i, offset, size);
+}
+
+/* INVALID_VALUE is the answer past the last parameter, so also to the first question about a function that has none.
+ * Some other refusal must not pass for it: a launch would go without its arguments. So no parameters are believed only
+ * where the other kind's question is refused, and the end is asked for twice. */
 bool ag_launch_layout(struct ag_site *site)
 {
     size_t offset, size;
-    CUresult result = ag_real.cuFuncGetParamInfo(site->function, 0, &offset, &size);
-    if (result == CUDA_ERROR_INVALID_HANDLE) {
+    CUresult result = parameter(site, 0, &offset, &size);
+    if (result != CUDA_SUCCESS) {
+        CUresult as_function = result;
         site->is_kernel = true;
-        result = ag_real.cuKernelGetParamInfo((CUkernel)(void *)site->function, 0, &offset, &size);
+        result = parameter(site, 0, &offset, &size);
+        if (as_function == CUDA_ERROR_INVALID_VALUE && result == CUDA_ERROR_INVALID_HANDLE) {
+            site->is_kernel = false;
+            result = as_function;
+        } else if (as_function != CUDA_ERROR_INVALID_HANDLE && result != CUDA_SUCCESS) {
+            return false;
+        }
     }
     unsigned capacity = 0;
     uint32_t end = 0;
@@ -124,12 +151,11 @@ bool ag_launch_layout(struct ag_site *site)
         site->params[i] = (struct ag_param){(uint32_t)offset, (uint32_t)size};
         site->param_count = i + 1;
         end = (uint32_t)(offset + size);
-        result = site->is_kernel ? ag_real.cuKernelGetParamInfo((CUkernel)(void *)site->function, i + 1, &offset, &size)
-                                 : ag_real.cuFuncGetParamInfo(site->function, i + 1, &offset, &size);
+        result = parameter(site, i + 1, &offset, &size);
     }
     site->argument_bytes = end;
     site->gaps = site->gaps || end % AG_RECORD_ALIGN != 0;
-    return result == CUDA_ERROR_INVALID_VALUE; /* the answer past the last parameter */
+    return result == CUDA_ERROR_INVALID_VALUE && parameter(site, site->param_count, &offset, &size) == result;
 }
 
 uint64_t ag_launch_mix(const struct ag_site *site, const struct key *key)
@@ -175,6 +201,7 @@ static struct ag_token *make_token(struct ag_window *w, const struct launch *l, 
         return token;
     }
     site->token = token;
+    site->owner = ag_limit_owner(l->function, site->is_kernel);
     site->limit = ag_limit_of(l->function, w->device);
     ag_limit_set_loaded(l->function);
     uint64_t mix = ag_launch_mix(site, key);
@@ -439,6 +466,10 @@ static CUresult launch_ex(const CUlaunchConfig *config, CUfunction f, void **par
 LAUNCH_EX(cuLaunchKernelEx, false)
 LAUNCH_EX(cuLaunchKernelEx_ptsz, true)
 
+#define COOPERATIVE(symbol)                                                                                            \
+    AG_HOOK_FORWARD(symbol)                                                                                            \
+    (f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes, hStream, kernelParams)
+
 /* Whether all blocks fit at once is answered at the call, so it is never held. */
 #define LAUNCH_COOPERATIVE(symbol, per_thread)                                                                         \
     CUresult ag_hook_##symbol(CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,       \
@@ -446,8 +477,8 @@ LAUNCH_EX(cuLaunchKernelEx_ptsz, true)
                               unsigned int sharedMemBytes, CUstream hStream, void **kernelParams)                      \
     {                                                                                                                  \
         before(f, sharedMemBytes, hStream, per_thread);                                                                \
-        return ag_hook_late(AG_HOOK_FORWARD(symbol)(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ,  \
-                                                    sharedMemBytes, hStream, kernelParams));                           \
+        CUresult result = COOPERATIVE(symbol);                                                                         \
+        return ag_hook_late(ag_hook_again(result) ? COOPERATIVE(symbol) : result);                                     \
     }                                                                                                                  \
     AG_HOOK_EXPORT(symbol, (CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,         \
                             unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,                    \

@@ -33,7 +33,8 @@ struct key {
 /* Fills the key; false: some attribute cannot be held. */
 bool ag_launch_key(const struct launch *launch, struct key *key);
 
-/* Asks the driver for the parameters' layout of the site's function. */
+/* Asks the driver for the parameters' layout of the site's function, which it has just launched; false when that is not
+ * certain. */
 bool ag_launch_layout(struct ag_site *site);
 
 /* Copies the arguments into a record; false when they cannot be read as the function's layout. */

@@ -19,7 +19,8 @@ struct id {
 struct entry {
     struct id id;
     struct ag_limit limit;
-    /* how the program set it last: by which handle, in which context; of a SAME entry: the kernel */
+    /* how the program set it last: by which handle, in which context; of a SAME entry: the kernel; of an OWNER entry:
+     * the module or library */
     void *handle;
     bool is_kernel;
     CUcontext ctx;
@@ -37,6 +38,12 @@ static bool any_same; /* there are SAME entries */
 
 /* The entry that says of which kernel a function is: both handles mean one limit. */
 #define SAME (-3)
+
+/* The entry that says with which module or library a function ends. */
+#define OWNER (-4)
+
+/* The entry that says that a module was loaded for itself, by its `real`. */
+#define MODULE (-5)
 
 /* The caller has the lock. */
 static struct entry *find(void *function, uintptr_t where, int attribute, bool make)
@@ -148,7 +155,64 @@ static void restore(const struct entry *entry, int value)
     ag_visit_end(&visit);
 }
 
-void ag_limit_forget(void)
+/* The kernel that a function is of, NULL when it is not known to be of one. */
+static void *kernel_of(CUfunction function)
+{
+    ag_lock_take(&lock);
+    const struct entry *same = any_same ? find(function, 0, SAME, false) : NULL;
+    void *kernel = same != NULL ? same->handle : NULL;
+    ag_lock_release(&lock);
+    return kernel;
+}
+
+static void note_owner(void *handle, void *owner)
+{
+    ag_lock_take(&lock);
+    struct entry *entry = find(handle, 0, OWNER, true);
+    if (entry != NULL)
+        entry->handle = owner;
+    ag_lock_release(&lock);
+}
+
+const void *ag_limit_owner(CUfunction function, bool is_kernel)
+{
+    void *kernel = is_kernel ? (void *)function : kernel_of(function), *owner = NULL;
+    if (kernel != NULL) {
+#if CUDA_VERSION >= 12050
+        CUlibrary library;
+        if (ag_real.cuKernelGetLibrary(&library, (CUkernel)kernel) == CUDA_SUCCESS)
+            owner = library;
+        note_owner(kernel, owner);
+#endif
+    } else {
+        /* the module of a library's function ends with the library, which it does not tell */
+        CUmodule module;
+        if (ag_real.cuFuncGetModule(&module, function) == CUDA_SUCCESS) {
+            const struct ag_limit *loaded = lookup(module, 0, MODULE, false);
+            if (loaded != NULL && atomic_load(&loaded->real) > 0)
+                owner = module;
+        }
+    }
+    note_owner(function, owner);
+    return owner;
+}
+
+void ag_limit_module_loaded(CUmodule module)
+{
+    atomic_store(&lookup(module, 0, MODULE, true)->real, 1);
+}
+
+/* Whether what the entry is about outlives the owner, for certain. The caller has the lock. */
+static bool outlives(const struct entry *entry, const void *owner)
+{
+    if (entry->id.attribute == MODULE)
+        return entry->id.function != owner;
+    const struct entry *own = find(entry->id.function, 0, OWNER, false);
+    return own != NULL && own->handle != NULL && own->handle != owner;
+}
+
+/* owner: NULL for everything. */
+static void forget(const void *owner)
 {
     struct entry *entry, *next;
     struct entry *apart = NULL; /* copies of those whose real limit is not the program's */
@@ -156,6 +220,8 @@ void ag_limit_forget(void)
     ag_lock_take(&lock);
     HASH_ITER(hh, entries, entry, next)
     {
+        if (owner != NULL && outlives(entry, owner))
+            continue;
         int program = atomic_load(&entry->limit.program), real = atomic_load(&entry->limit.real);
         if (entry->id.attribute == SHARED && program >= 0 && real > program) {
             struct entry *more = realloc(apart, (count + 1) * sizeof *apart);
@@ -166,14 +232,24 @@ void ag_limit_forget(void)
         }
         atomic_store(&entry->limit.program, -1);
         atomic_store(&entry->limit.real, -1);
-        if (entry->id.attribute == SAME)
+        if (entry->id.attribute == SAME || entry->id.attribute == OWNER)
             entry->handle = NULL;
     }
-    any_same = false;
+    any_same = any_same && owner != NULL;
     ag_lock_release(&lock);
     for (size_t i = 0; i < count; i++)
         restore(&apart[i], atomic_load(&apart[i].limit.program));
     free(apart);
+}
+
+void ag_limit_forget(void)
+{
+    forget(NULL);
+}
+
+void ag_limit_forget_owner(const void *owner)
+{
+    forget(owner);
 }
 
 void ag_limit_enforce(CUfunction function, unsigned shared)

@@ -8,6 +8,8 @@
 #ifndef AG_SHIM_HOOK_LIMIT_H
 #define AG_SHIM_HOOK_LIMIT_H
 
+#include <stdbool.h>
+
 #include "shim/graph/site.h"
 
 /* The limit of a function (or kernel) on a device; lives for ever, never NULL. */
@@ -24,9 +26,19 @@ bool ag_limit_config_changes(void *handle, CUfunc_cache config);
 /* The function is the kernel's own: both handles mean one limit. */
 void ag_limit_same(CUfunction function, CUkernel kernel);
 
+/* The module or library that a function (or kernel) ends with, NULL when that is not known; noted for
+ * ag_limit_forget_owner(). The function was launched in the current context. Calls the driver. */
+const void *ag_limit_owner(CUfunction function, bool is_kernel);
+
+/* A module was loaded for itself, not as part of a library. */
+void ag_limit_module_loaded(CUmodule module);
+
 /* Before handles end and may come to mean other functions: where the driver's limit is not the program's it is brought
  * to it, then nothing is known of any function. Calls the driver; every handle known here must still be alive. */
 void ag_limit_forget(void);
+
+/* The same for the functions that end with a module or library, and those whose owner is not known. */
+void ag_limit_forget_owner(const void *owner);
 
 /* In a child of fork: the lock and the table may have been another thread's just then, so both are made anew. */
 void ag_limit_in_child(void);

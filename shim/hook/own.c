@@ -177,7 +177,7 @@ struct pair {
 #define PAIR_OWN(symbol) {(void *)&ag_real.symbol, (void *)ag_hook_##symbol},
 
 static struct pair pairs[] = {
-#define AG_HOOK(impl, symbol, api, since, variant, class, scope, blocking, stream, type, params, args, reason)         \
+#define AG_HOOK(impl, symbol, api, since, variant, class, scope, blocking, rules, stream, type, params, args, reason)  \
     PAIR_##impl(symbol)
 #include "shim/hook/table.def"
 #undef AG_HOOK
@@ -209,13 +209,6 @@ void *ag_hook_for(const void *real, bool *known)
     return found != NULL ? found->hook : NULL;
 }
 
-/* Interoperation with other APIs submits nothing by itself; any other function that is not listed may. */
-static bool interoperates(const char *name)
-{
-    return strncmp(name, "cuGL", 4) == 0 || strncmp(name, "cuEGL", 5) == 0 || strncmp(name, "cuVDPAU", 7) == 0 ||
-           strncmp(name, "cuGraphics", 10) == 0;
-}
-
 /* What the program gets instead of a driver function. */
 static void swap(const char *name, void **function)
 {
@@ -223,7 +216,7 @@ static void swap(const char *name, void **function)
     if (name == NULL || function == NULL || *function == NULL)
         return;
     void *instead = ag_hook_for(*function, &known);
-    if (!known && !interoperates(name)) {
+    if (!known) {
         instead = ag_unknown_stub(*function, name);
         if (instead == NULL && ag_order_stop(AG_BYPASS_blind))
             ag_log(AG_LOG_INFO, "%s is not in the hook table, and no stub is left: nothing is held", name);

@@ -4,6 +4,8 @@
 
 void ag_order_all(enum ag_stat reason, enum ag_patience patience)
 {
+    if (ag_window_inside)
+        return;
     unsigned count = atomic_load(&ag_window_count);
     for (unsigned i = 0; i < count && atomic_load(&ag_window_open) != 0; i++)
         ag_window_flush(ag_windows[i], reason, patience);
@@ -49,7 +51,7 @@ struct ag_window *ag_order_enter(CUstream stream, bool ptsz)
 
 void ag_order_stream(CUstream stream, bool ptsz, enum ag_stat reason)
 {
-    if (atomic_load_explicit(&ag_window_open, memory_order_relaxed) == 0)
+    if (atomic_load_explicit(&ag_window_open, memory_order_relaxed) == 0 || ag_window_inside)
         return;
     bool per_thread = stream == CU_STREAM_PER_THREAD || (stream == NULL && ptsz);
     bool legacy = stream == CU_STREAM_LEGACY || (stream == NULL && !ptsz);

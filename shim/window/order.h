@@ -7,7 +7,15 @@
 
 #include "shim/window/window.h"
 
-enum ag_scope { AG_SCOPE_NONE, AG_SCOPE_STREAM, AG_SCOPE_EVENT, AG_SCOPE_CTX, AG_SCOPE_DEVICE, AG_SCOPE_ALL };
+enum ag_scope {
+    AG_SCOPE_NONE,
+    AG_SCOPE_STREAM,
+    AG_SCOPE_DEFAULT,
+    AG_SCOPE_EVENT,
+    AG_SCOPE_CTX,
+    AG_SCOPE_DEVICE,
+    AG_SCOPE_ALL
+};
 
 /* Before work on a stream of the current context: its own window and, by the rules of the legacy stream, the others. */
 void ag_order_stream(CUstream stream, bool ptsz, enum ag_stat reason);

@@ -165,6 +165,39 @@ static bool clear(struct ag_window *w)
     return true;
 }
 
+static bool ends_with(const struct ag_token *token, const void *owner)
+{
+    const struct ag_site *site = token->user;
+    return token->kind == AG_OP_KERNEL && site != NULL && (site->owner == NULL || site->owner == owner);
+}
+
+/* The caller has the lock. Drops the tokens that end with the owner and what refers to them; false as for clear(). */
+static bool clear_owner(struct ag_window *w, const void *owner)
+{
+    struct ag_visit visit;
+    if (ag_token_mark(&w->table, ends_with, owner) == 0)
+        return true;
+    if (!ag_visit_begin(&visit, w->target.ctx))
+        return false;
+    CUresult result = ag_window_submit(w, AG_FLUSH_module, true);
+    if (result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_PERMITTED)
+        atomic_store(&ag_window_deferred, (int)result);
+    bool cleared = w->length == 0;
+    if (cleared) {
+        w->stats.count[AG_STAT_chunks] += w->book.chunk_count;
+        ag_book_sweep(&w->book);
+        w->stats.count[AG_STAT_chunks] -= w->book.chunk_count;
+        /* their nodes hold functions of any code */
+        ag_template_clear(&w->templates, release_exec, NULL);
+    }
+    ag_visit_end(&visit);
+    if (cleared) {
+        memset(w->cache, 0, sizeof w->cache);
+        ag_token_sweep(&w->table, release_site);
+    }
+    return cleared;
+}
+
 /* The caller has the lock. */
 static void refresh(struct ag_window *w)
 {
@@ -177,7 +210,7 @@ struct ag_window *ag_window_enter(CUstream stream, bool ptsz)
     CUcontext ctx;
     if (stream == NULL)
         stream = ptsz ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
-    if (stream == CU_STREAM_PER_THREAD)
+    if (stream == CU_STREAM_PER_THREAD || ag_window_inside)
         return NULL;
     if (ag_real.cuCtxGetCurrent(&ctx) != CUDA_SUCCESS || ctx == NULL)
         return NULL;
@@ -209,14 +242,18 @@ struct ag_window *ag_window_enter(CUstream stream, bool ptsz)
 
 void ag_window_forget(CUcontext ctx, CUstream stream)
 {
-    ag_lock_take(&registry);
+    if (!ag_window_inside)
+        ag_lock_take(&registry);
+    else if (!ag_lock_try(&registry))
+        return;
     unsigned count = atomic_load(&ag_window_count);
     for (unsigned i = 0; i < count; i++) {
         struct ag_window *w = ag_windows[i];
         if (atomic_load(&w->ctx) == NULL || (ctx != NULL && atomic_load(&w->ctx) != ctx) ||
             (stream != NULL && atomic_load(&w->stream) != stream))
             continue;
-        ag_lock_take(&w->lock);
+        if (!ag_window_lock(w, AG_WAIT_YES))
+            continue;
         if (clear(w)) {
             atomic_store(&w->stream, NULL);
             atomic_store(&w->ctx, NULL);
@@ -236,6 +273,23 @@ void ag_window_forget_code(enum ag_patience patience)
             refresh(w);
             ag_lock_release(&w->lock);
         }
+    }
+}
+
+void ag_window_forget_owner(const void *owner)
+{
+    unsigned count = atomic_load(&ag_window_count);
+    for (unsigned i = 0; i < count; i++) {
+        struct ag_window *w = ag_windows[i];
+        if (!ag_window_lock(w, AG_WAIT_YES)) {
+            atomic_store(&w->stale, true);
+            continue;
+        }
+        if (atomic_load(&w->stale))
+            refresh(w);
+        else if (atomic_load(&w->ctx) != NULL && !clear_owner(w, owner))
+            atomic_store(&w->stale, true);
+        ag_lock_release(&w->lock);
     }
 }
 

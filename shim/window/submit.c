@@ -27,6 +27,14 @@ static size_t graph_limit(const struct ag_window *w)
     return bytes;
 }
 
+/* The caller has the lock, the window's context is current. */
+static void drop_graphs(struct ag_window *w)
+{
+    w->stats.count[AG_STAT_evictions] += w->book.instance_count + w->templates.count;
+    ag_book_drop_instances(&w->book);
+    ag_template_clear(&w->templates, w->book.release, w->book.owner);
+}
+
 bool ag_window_release_graphs(void)
 {
     size_t before = atomic_load(&ag_window_graph_bytes);
@@ -41,9 +49,7 @@ bool ag_window_release_graphs(void)
         if (!ag_window_lock(w, AG_WAIT_SOME))
             continue;
         if ((w->book.instance_count > 0 || w->templates.count > 0) && ag_visit_begin(&visit, w->target.ctx)) {
-            w->stats.count[AG_STAT_evictions] += w->book.instance_count + w->templates.count;
-            ag_book_drop_instances(&w->book);
-            ag_template_clear(&w->templates, w->book.release, w->book.owner);
+            drop_graphs(w);
             ag_visit_end(&visit);
         }
         ag_lock_release(&w->lock);
@@ -98,6 +104,16 @@ static void measured_launch(struct ag_book_params *params, uint64_t start, unsig
         *price = LAUNCH_OPS_MAX * params->saved_us;
 }
 
+/* Submits one op; where memory is short the window's graphs go first. */
+static CUresult submit_one(struct ag_window *w, const struct ag_token *token, const unsigned char *record)
+{
+    CUresult result = ag_graph_submit(&w->target, token, record);
+    if (result != CUDA_ERROR_OUT_OF_MEMORY || w->book.instance_count + w->templates.count == 0)
+        return result;
+    drop_graphs(w);
+    return ag_graph_submit(&w->target, token, record);
+}
+
 /* One by one. Returns the first refusal. */
 static CUresult submit_eagerly(struct ag_window *w)
 {
@@ -106,7 +122,7 @@ static CUresult submit_eagerly(struct ag_window *w)
     uint64_t start = now_ns();
     while (w->submitted < w->length) {
         const struct ag_token *token = w->tokens[w->submitted];
-        CUresult result = ag_graph_submit(&w->target, token, w->records + w->submitted_used);
+        CUresult result = submit_one(w, token, w->records + w->submitted_used);
         /* inside a host function of the program nothing can be submitted: it stays held */
         if (result == CUDA_ERROR_NOT_PERMITTED)
             return result;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shim/base/real.h"
 #include "shim/base/visit.h"
 #include "shim/trace/trace.h"
 
@@ -13,6 +14,8 @@ atomic_int ag_window_deferred;
 atomic_int ag_window_bypass = AG_BYPASS_early;
 
 _Atomic size_t ag_window_graph_bytes;
+
+_Thread_local __attribute__((tls_model("initial-exec"))) bool ag_window_inside;
 
 static _Thread_local __attribute__((tls_model("initial-exec"))) struct ag_effort effort;
 
@@ -117,11 +120,19 @@ CUresult ag_window_add(struct ag_window *w, const struct ag_token *token, bool h
 /* Longer than any submission that does not wait for the device, in milliseconds. */
 #define PATIENCE_MS 10
 
+/* Whether the thread is inside a host function or callback, as far as can be told: some drivers refuse every call
+ * there. */
+static bool inside(void)
+{
+    CUcontext ctx;
+    return ag_window_inside || ag_real.cuCtxGetCurrent(&ctx) == CUDA_ERROR_NOT_PERMITTED;
+}
+
 bool ag_window_lock(struct ag_window *w, enum ag_patience patience)
 {
     if (ag_lock_try(&w->lock))
         return true;
-    if (patience == AG_WAIT_NO)
+    if (patience == AG_WAIT_NO || inside())
         return false;
     if (patience == AG_WAIT_SOME)
         return ag_lock_try_for(&w->lock, PATIENCE_MS);
@@ -161,7 +172,7 @@ void ag_window_note(CUresult result)
 
 bool ag_window_flush(struct ag_window *w, enum ag_stat reason, enum ag_patience patience)
 {
-    if (!atomic_load_explicit(&w->open, memory_order_relaxed) || !ag_window_lock(w, patience))
+    if (!atomic_load_explicit(&w->open, memory_order_relaxed) || ag_window_inside || !ag_window_lock(w, patience))
         return false;
     bool held = atomic_load_explicit(&w->open, memory_order_relaxed);
     struct ag_visit visit;

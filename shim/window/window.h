@@ -76,6 +76,10 @@ extern atomic_int ag_window_captures;
 /* An asynchronous error of a held op that the program has not been told yet; 0 when none. */
 extern atomic_int ag_window_deferred;
 
+/* Set while the thread is inside a host function or callback of the program that the shim knows of (hook/host.c): it
+ * waits for no lock here, and what it is asked to flush, forget or enter is left alone when another thread is at it. */
+extern _Thread_local __attribute__((tls_model("initial-exec"))) bool ag_window_inside;
+
 /* Why nothing may be held in this process (an AG_BYPASS_ value), or 0. It is AG_BYPASS_early until the library has
  * begun: a library that was loaded with the program may launch in its constructor, before ours ran. Then it is
  * undecided until the first op could be held, since only then the driver is certain to be there and can be judged. */
@@ -103,7 +107,7 @@ enum ag_patience {
 /* Flushes one window of any context. Returns whether anything was held. */
 bool ag_window_flush(struct ag_window *window, enum ag_stat reason, enum ag_patience patience);
 
-/* Takes the window's lock; false when patience ran out. */
+/* Takes the window's lock; false when patience ran out. Inside a host function there is none. */
 bool ag_window_lock(struct ag_window *window, enum ag_patience patience);
 
 /* Adds an op whose record was written at ag_window_record(). held: false when the driver has it already. Returns the
@@ -124,6 +128,10 @@ void ag_window_forget(CUcontext ctx, CUstream stream);
 /* Drops all chunks, instances and tokens everywhere, keeping the windows: code was unloaded or its meaning changed. A
  * window that is busy beyond patience drops them when it is entered the next time. */
 void ag_window_forget_code(enum ag_patience patience);
+
+/* Before code ends with its module or library: drops what is made of its functions, and of those whose owner is not
+ * known. Waits for threads that are at work in a window. */
+void ag_window_forget_owner(const void *owner);
 
 /* In a forked child: no window is known any more, and no lock is taken. */
 void ag_window_after_fork(void);

@@ -212,6 +212,17 @@ aside() {
   [ "$(total bypass.blind)" = 0 ]
 }
 
+@test "unlisted functions for graphics see the work before them" {
+  not_emulated 'an emulator is slow, and the machine makes no difference here'
+  for api in GL EGL VDPAU GraphicsGL; do
+    same "$doors/later" sequence "cu${api}SimReadLater"
+    lines "$(grep -x '[0-9]*: .*, arguments and result right' <<<"$last_output")" 30
+    caught 300
+    holds "$(total flush_calls.cu${api}SimReadLater) >= 25"
+    [ "$(total bypass.blind)" = 0 ]
+  done
+}
+
 @test "an unlisted function in a child of fork, and after the exit handlers" {
   same "$doors/later" child
   [[ $last_output == *'child: 7, arguments and result right'*'child: status 4'*'destructor: arguments and result right, 9'* ]]

@@ -47,6 +47,10 @@ reported() {
 @test "B05: a module is unloaded beside another thread's launches" { reported 0 unload_beside_launches; }
 @test "a first launch beside another thread's launches on the same stream" { reported 0 first_launch_beside_launches; }
 @test "a question about occupancy does not take shared memory from a held launch" { reported 0 occupancy_after_lowering; }
+@test "unloading ends what is unloaded, and nothing else" {
+  reported 0 unload_others
+  holds "$(statistic replayed) > 1800"
+}
 @test "a limit does not outlive its function" { reported 0 limit_after_reload; }
 @test "a limit outlives the unloading of other modules" { reported 0 limit_after_other_unload; }
 @test "a kernel and its function have one limit" { reported 0 two_handles_one_limit; }
@@ -125,6 +129,18 @@ reported() {
   AUTOGRAPH_CHUNK_RAMP=0 SIM_OPTIONS=queue=8 reported 0 full_queue_beside_held
 }
 
+@test "driver calls inside host functions are refused at once while their stream's queue is full" {
+  for how in function callback graph; do
+    SIM_OPTIONS=queue=16 reported 0 calls_in_callback "$how"
+    [ "$how" = graph ] || holds "$(statistic bypass.host) == 2"
+    reported 0 calls_in_callback "$how"
+  done
+}
+
+@test "host functions inside captures and streams, many at once, lost with their context" {
+  reported 0 captured_functions
+}
+
 @test "without a thread for the watchdog nothing stays held" { reported 0 no_watchdog; }
 
 @test "the program's own limit of shared memory holds for launches that are passed" {
@@ -134,9 +150,39 @@ reported() {
 }
 
 @test "setting what is set already does not stop replays" {
-  for call in cache context-cache limit retain carveout; do
+  for call in cache context-cache limit retain carveout unload; do
     reported 0 state_in_a_loop "$call"
     holds "$(statistic replayed) > 2000"
+  done
+}
+
+@test "a kernel without parameters, and a driver that refuses to say what they are" {
+  for kind in function kernel; do
+    reported 0 bare_kernel "$kind"
+    holds "$(statistic replayed) > 1500"
+    for nth in 1 2 3 4 5 6; do
+      SIM_OPTIONS=fail=cuFuncGetParamInfo:$nth:1 reported 0 bare_kernel "$kind"
+      SIM_OPTIONS=fail=cuKernelGetParamInfo:$nth:1 reported 0 bare_kernel "$kind"
+    done
+  done
+}
+
+@test "the first question that loads a function comes after what is held" {
+  reported 0 question_after_name
+  [ "$(statistic flush_calls.cuOccupancyMaxActiveBlocksPerMultiprocessor)" = 20 ]
+}
+
+@test "a launch that the driver has no memory for is tried again without the graphs" {
+  local schedule
+  for schedule in "${schedules[@]}"; do
+    for way in extended:cuLaunchKernelEx cooperative:cuLaunchCooperativeKernel load:cuFuncLoad; do
+      export SIM_OPTIONS=fail=${way#*:}:1:2
+      run -2 on_simulator "$schedule" "$build/tests/reports/short_of_memory" "${way%:*}"
+      run -0 on_simulator_shimmed "$schedule" "$build/tests/reports/short_of_memory" "${way%:*}"
+      [ "$output" = 'code 0, as it says, sum right' ]
+      holds "$(statistic evictions) > 0 and $(statistic replayed) > 1500"
+      holds "$(statistic driver_calls) == $(statistic eager) + $(statistic graph_launches)"
+    done
   done
 }
 

@@ -1,4 +1,5 @@
-/* Driver functions that the hook table does not list. Usage: later HOW; prints what it saw, the same in every run. */
+/* Driver functions that the hook table does not list. Usage: later HOW [NAME]; prints what it saw, the same in every
+ * run. NAME: under which name to ask for the function that reads. */
 #include "tests/doors/work.h"
 #include "tests/sim/unlisted.h"
 
@@ -24,6 +25,7 @@ static void *look_up(const char *name)
     return function;
 }
 
+static const char *reader = "cuSimReadLater";
 static sim_read_later *read_later;
 
 /* Calls it with arguments that differ every time; false when they or the result did not arrive. *word: what it read. */
@@ -56,8 +58,7 @@ static int in_sequence(struct work *work)
     void *again = NULL;
     CUdriverProcAddressQueryResult status;
     if (rounds(work, 30) != 0 ||
-        cuGetProcAddress("cuSimReadLater", &again, 12000, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, &status) !=
-                CUDA_SUCCESS)
+        cuGetProcAddress(reader, &again, 12000, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, &status) != CUDA_SUCCESS)
         return 1;
     printf("asked again: %s function\n", again == (void *)read_later ? "the same" : "another");
     return 0;
@@ -134,7 +135,9 @@ int main(int argc, char **argv)
     } ways[] = {{"sequence", in_sequence}, {"child", in_child}, {"numbers", numbers}, {"destroys", destroys}};
     struct work work;
     setvbuf(stdout, NULL, _IOLBF, 0);
-    read_later = (sim_read_later *)look_up("cuSimReadLater");
+    if (argc > 2)
+        reader = argv[2];
+    read_later = (sim_read_later *)look_up(reader);
     if (read_later == NULL || work_open(&work, &driver) != 0)
         return 1;
     for (unsigned i = 0; i < sizeof ways / sizeof ways[0]; i++)

@@ -33,6 +33,8 @@ int main(void)
         printf("%d ", cuLaunchKernel(step, 1, 1, 1, 1, 1, 1, 0, stream, NULL, extra));
         printf("%d ", cuLaunchKernel(step, 1, 1, 1, 1, 1, 1, 0, stream, args, extra));
         printf("%d ", cuLaunchKernel(foreign, 1, 1, 1, 1, 1, 1, 0, stream, args, NULL));
+        int clusters;
+        printf("%d ", cuOccupancyMaxActiveClusters(&clusters, step, NULL));
         printf("%d ", cuLaunchKernel(NULL, 1, 1, 1, 1, 1, 1, 0, stream, args, NULL));
         for (unsigned i = 0; i < 64; i++) {
             CHECK(report_step(step, stream, data, i));

@@ -18,7 +18,7 @@
 
 #define AG_NO_STREAM ((CUstream)(-1))
 
-#define AG_HOOK(impl, symbol, api, since, variant, class, scope, blocking, stream, type, params, args, reason)         \
+#define AG_HOOK(impl, symbol, api, since, variant, class, scope, blocking, rules, stream, type, params, args, reason)  \
     SIM_FN_##symbol,
 enum sim_fn {
 #include "shim/hook/table.def"
@@ -26,7 +26,7 @@ enum sim_fn {
 };
 #undef AG_HOOK
 
-#define AG_HOOK(impl, symbol, api, since, variant, class, scope, blocking, stream, type, params, args, reason)         \
+#define AG_HOOK(impl, symbol, api, since, variant, class, scope, blocking, rules, stream, type, params, args, reason)  \
     CUresult sim_##symbol params;
 #include "shim/hook/table.def"
 #undef AG_HOOK

@@ -146,7 +146,8 @@ static CUresult leave(struct sim_call *call, CUresult result)
     return result;
 }
 
-#define AG_HOOK(impl, symbol, api, since, variant, class, scope, blocking, stream_arg, type, params, args, reason)     \
+#define AG_HOOK(impl, symbol, api, since, variant, class, scope, blocking, rules, stream_arg, type, params, args,      \
+                reason)                                                                                                \
     SIM_EXPORT CUresult CUDAAPI symbol params                                                                          \
     {                                                                                                                  \
         struct sim_call sim_call_ = {.fn = SIM_FN_##symbol};                                                           \
@@ -158,7 +159,8 @@ static CUresult leave(struct sim_call *call, CUresult result)
 #include "shim/hook/table.def"
 #undef AG_HOOK
 
-#define AG_HOOK(impl, symbol_, api_, since_, variant_, class, scope, blocking, stream_arg, type, params, args, reason) \
+#define AG_HOOK(impl, symbol_, api_, since_, variant_, class, scope, blocking, rules, stream_arg, type, params, args,  \
+                reason)                                                                                                \
     [SIM_FN_##symbol_] = {#symbol_, #api_, since_, SIM_##variant_, (void *)symbol_},
 const struct sim_fn_info sim_fn_table[SIM_FN_COUNT] = {
 #include "shim/hook/table.def"

@@ -3,7 +3,8 @@
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
-#define AG_HOOK(impl, symbol, api, since, variant, class, scope, blocking, stream_arg, type, params, args, reason)     \
+#define AG_HOOK(impl, symbol, api, since, variant, class, scope, blocking, rules, stream_arg, type, params, args,      \
+                reason)                                                                                                \
     __attribute__((weak)) CUresult sim_##symbol params                                                                 \
     {                                                                                                                  \
         return CUDA_ERROR_NOT_SUPPORTED;                                                                               \

@@ -40,8 +40,11 @@ void *sim_unlisted(const char *symbol)
 {
     unsigned n;
     char end;
-    if (!strcmp(symbol, "cuSimReadLater"))
-        return (void *)read_later;
+    static const char *const readers[] = {"cuSimReadLater", "cuGLSimReadLater", "cuEGLSimReadLater",
+                                          "cuVDPAUSimReadLater", "cuGraphicsGLSimReadLater"};
+    for (size_t i = 0; i < sizeof(readers) / sizeof(readers[0]); i++)
+        if (!strcmp(symbol, readers[i]))
+            return (void *)read_later;
     if (!strcmp(symbol, "cuSimDestroyLater"))
         return (void *)destroy_later;
     if (sscanf(symbol, "cuSimNumber%u%c", &n, &end) == 1 && n < SIM_NUMBERS)

@@ -6,8 +6,9 @@
 
 #include <cuda.h>
 
-/* "cuSimReadLater": waits for the context's work as far as the driver has it, copies the word at `at` to *word, and
- * returns a + 2b + 3c + 4d + 5e + 6f + 7g + 8x + 9y + 10z. In a context that does not work *word stays as it is. */
+/* "cuSimReadLater", "cuGLSimReadLater", "cuEGLSimReadLater", "cuVDPAUSimReadLater", "cuGraphicsGLSimReadLater": waits
+ * for the context's work as far as the driver has it, copies the word at `at` to *word, and returns a + 2b + 3c + 4d +
+ * 5e + 6f + 7g + 8x + 9y + 10z. In a context that does not work *word stays as it is. */
 typedef unsigned long long sim_read_later(CUdeviceptr at, unsigned *word, int a, long b, unsigned c, short d, long e,
                                           unsigned char f, long g, float x, double y, double z);
 

@@ -118,6 +118,35 @@ static void a_prefix_is_another_chunk(void)
     tear_down();
 }
 
+static bool is_third(const struct ag_token *token, const void *unused)
+{
+    (void)unused;
+    return token->id == 2;
+}
+
+static void a_sweep_drops_the_chunks_with_marked_tokens(void)
+{
+    set_up();
+    for (unsigned i = 0; i < 3; i++) {
+        step_at(0, LENGTH, set_of(1));
+        step_at(1, LENGTH, set_of(1));
+        step_at(3, LENGTH, set_of(1));
+        step_at(LENGTH, LENGTH, set_of(1));
+    }
+    EQUAL(the.book.instance_count, 4);
+    ag_book_sweep(&the.book);
+    EQUAL(the.book.chunk_count, 4);
+    EQUAL(ag_token_mark(&the.table, is_third, NULL), 1);
+    ag_book_sweep(&the.book);
+    EQUAL(the.book.chunk_count, 2);
+    EQUAL(the.book.instance_count, 2);
+    EQUAL(the.released, 2);
+    EQUAL(step_at(3, LENGTH, set_of(1)).action, AG_BOOK_LAUNCH);
+    EQUAL(step_at(LENGTH, LENGTH, set_of(1)).action, AG_BOOK_LAUNCH);
+    EQUAL(step_at(1, LENGTH, set_of(1)).action, AG_BOOK_EAGER);
+    tear_down();
+}
+
 /* Sightings of the usual chunk, each attempt to build an instance refused; returns the attempts. */
 static unsigned refused_builds(unsigned sightings)
 {
@@ -419,6 +448,7 @@ static const struct unit_case cases[] = {
          an_instance_that_costs_more_than_its_ops_is_not_launched},
         {"learning counts as a sighting", learning_counts_as_a_sighting},
         {"a prefix is another chunk", a_prefix_is_another_chunk},
+        {"a sweep drops the chunks with marked tokens", a_sweep_drops_the_chunks_with_marked_tokens},
         {"refused chunks are hardly ever tried", refused_chunks_are_hardly_ever_tried},
         {"a refusal that passes does not cost replay for good", a_refusal_that_passes_does_not_cost_replay_for_good},
         {"one instance that cannot be patched is replaced at once",

@@ -51,6 +51,46 @@ static void different_identities_are_different_tokens(void)
     ag_token_clear(&table, NULL);
 }
 
+static unsigned users_released;
+
+static void release_user(void *user)
+{
+    users_released += *(unsigned *)user;
+}
+
+/* Ends every so manieth. */
+static bool is_multiple(const struct ag_token *token, const void *of)
+{
+    return token->id % *(const unsigned *)of == 0;
+}
+
+static void marked_tokens_are_swept(void)
+{
+    struct ag_token_table table = {0};
+    unsigned one = 1, three = 3;
+    for (unsigned i = 0; i < 30; i++)
+        ag_token_intern(&table, AG_OP_KERNEL, &i, sizeof i, 8, NULL)->user = i < 15 ? &one : NULL;
+    size_t bytes = table.bytes;
+    users_released = 0;
+    EQUAL(ag_token_mark(&table, is_multiple, &three), 10);
+    EQUAL(table.bytes, bytes);
+    ag_token_sweep(&table, release_user);
+    EQUAL(users_released, 5);
+    EQUAL(table.bytes, bytes / 30 * 20);
+    for (unsigned i = 0; i < 30; i++)
+        EXPECT((ag_token_find(&table, AG_OP_KERNEL, &i, sizeof i) == NULL) == (i % 3 == 0));
+    /* a mark does not stay: the next marking decides anew */
+    unsigned seven = 7, six = 6;
+    ag_token_mark(&table, is_multiple, &seven);
+    EQUAL(ag_token_mark(&table, is_multiple, &six), 0);
+    ag_token_sweep(&table, release_user);
+    unsigned seventh = 7;
+    EXPECT(ag_token_find(&table, AG_OP_KERNEL, &seventh, sizeof seventh) != NULL);
+    ag_token_clear(&table, release_user);
+    EQUAL(table.bytes, 0);
+    EQUAL(users_released, 15);
+}
+
 static void kind_is_part_of_the_identity(void)
 {
     struct ag_token_table table = {0};
@@ -200,6 +240,7 @@ static void a_record_s_hash_sees_its_ends_and_every_line(void)
 static const struct unit_case cases[] = {
         {"equal identities are one token", equal_identities_are_one_token},
         {"different identities are different tokens", different_identities_are_different_tokens},
+        {"marked tokens are swept", marked_tokens_are_swept},
         {"the kind is part of the identity", kind_is_part_of_the_identity},
         {"thousands of tokens keep their places, ids are dense", many_tokens_keep_their_places},
         {"too long an identity is refused", too_long_an_identity_is_refused},
