@@ -226,6 +226,13 @@ static void finish(struct fuzz_runner *runner)
         CUresult result = cu(cuCtxSynchronize)();
         fuzz_note(runner, "end ctx %d = %d\n", c, result);
         runner->unexpected += result != CUDA_SUCCESS;
+        cu(cuCtxPopCurrent)(&ctx);
+    }
+    /* Memory of one context may be written by work of another. */
+    for (int c = FUZZ_CTXS - 1; c >= 0; c--) {
+        if (!s->ctxs[c])
+            continue;
+        cu(cuCtxPushCurrent)(s->ctxs[c]);
         read_all(runner, c);
         cu(cuCtxPopCurrent)(&ctx);
     }

@@ -40,6 +40,9 @@ enum fuzz_verdict fuzz_work(struct fuzz_model *m, int t, int s, const struct fuz
                             struct fuzz_clock *before);
 enum fuzz_verdict fuzz_model_work(struct fuzz_model *m, struct fuzz_op *op);
 
+/* model_odd.c */
+enum fuzz_verdict fuzz_model_odd(struct fuzz_model *m, struct fuzz_op *op);
+
 /* model_graph.c */
 enum fuzz_verdict fuzz_model_capture(struct fuzz_model *m, const struct fuzz_op *op);
 enum fuzz_verdict fuzz_model_graph(struct fuzz_model *m, const struct fuzz_op *op);

@@ -17,4 +17,4 @@ ALL += $(FUZZ_RUN) $(FUZZ_KERNELS)
 
 .PHONY: fuzz
 fuzz: all ## differential fuzzing on the simulated driver (FUZZ_SECONDS=N FUZZ_PROGRAMS=N FUZZ_SEED=N FUZZ_JOBS=N)
-	@tests/fuzz/run --build '$(B)' --seconds '$(FUZZ_SECONDS)' --programs '$(FUZZ_PROGRAMS)' --seed '$(FUZZ_SEED)' --jobs '$(FUZZ_JOBS)'
+	@TEST_SAN='$(SAN)' tests/fuzz/run --build '$(B)' --seconds '$(FUZZ_SECONDS)' --programs '$(FUZZ_PROGRAMS)' --seed '$(FUZZ_SEED)' --jobs '$(FUZZ_JOBS)'
