@@ -30,7 +30,7 @@ static CUresult after(CUresult result, void *handle, bool loads)
         before(&caller, handle);                                                                                       \
         if ((shared) > 0)                                                                                              \
             ag_limit_enforce((CUfunction)(void *)(handle), (unsigned)(shared));                                        \
-        CUresult result = ag_real.symbol args;                                                                         \
+        CUresult result = AG_HOOK_FORWARD(symbol) args;                                                                \
         if (ag_hook_again(result))                                                                                     \
             result = ag_real.symbol args;                                                                              \
         return after(result, handle, loads);                                                                           \

@@ -133,7 +133,8 @@ static CUresult after(CUresult result, void *claimed)
         static struct ag_caller caller = AG_CALLER(#symbol);                                                           \
         before(&caller, hStream, per_thread);                                                                          \
         void *own = wrap(hStream, per_thread, &(struct slot){.call.function = fn, .data = userData});                  \
-        return after(own != NULL ? ag_real.symbol(hStream, run_function, own) : ag_real.symbol(hStream, fn, userData), \
+        return after(own != NULL ? AG_HOOK_FORWARD(symbol)(hStream, run_function, own)                                 \
+                                 : AG_HOOK_FORWARD(symbol)(hStream, fn, userData),                                     \
                      own);                                                                                             \
     }                                                                                                                  \
     AG_HOOK_EXPORT(symbol, (CUstream hStream, CUhostFn fn, void *userData))
@@ -147,8 +148,8 @@ HOST_FUNCTION(cuLaunchHostFunc_ptsz, true)
         static struct ag_caller caller = AG_CALLER(#symbol);                                                           \
         before(&caller, hStream, per_thread);                                                                          \
         void *own = wrap(hStream, per_thread, &(struct slot){.call.callback = callback, .data = userData});            \
-        return after(own != NULL ? ag_real.symbol(hStream, run_callback, own, flags)                                   \
-                                 : ag_real.symbol(hStream, callback, userData, flags),                                 \
+        return after(own != NULL ? AG_HOOK_FORWARD(symbol)(hStream, run_callback, own, flags)                          \
+                                 : AG_HOOK_FORWARD(symbol)(hStream, callback, userData, flags),                        \
                      own);                                                                                             \
     }                                                                                                                  \
     AG_HOOK_EXPORT(symbol, (CUstream hStream, CUstreamCallback callback, void *userData, unsigned int flags))

@@ -22,7 +22,7 @@ static void before(struct ag_caller *caller, enum ag_patience patience)
         before(&caller, AG_WAIT_SOME);                                                                                 \
         if (ag_shadow_on())                                                                                            \
             ag_shadow_flush_all();                                                                                     \
-        CUresult result = ag_real.symbol args;                                                                         \
+        CUresult result = AG_HOOK_FORWARD(symbol) args;                                                                \
         if (ag_hook_again(result))                                                                                     \
             result = ag_real.symbol args;                                                                              \
         if (result == CUDA_SUCCESS)                                                                                    \
@@ -53,7 +53,7 @@ CUresult ag_hook_cuModuleUnload(CUmodule hmod)
 {
     static struct ag_caller caller = AG_CALLER("cuModuleUnload");
     before_unload(&caller, hmod);
-    return ag_hook_late(ag_real.cuModuleUnload(hmod));
+    return ag_hook_late(AG_HOOK_FORWARD(cuModuleUnload)(hmod));
 }
 AG_HOOK_EXPORT(cuModuleUnload, (CUmodule hmod))
 
@@ -61,6 +61,6 @@ CUresult ag_hook_cuLibraryUnload(CUlibrary library)
 {
     static struct ag_caller caller = AG_CALLER("cuLibraryUnload");
     before_unload(&caller, library);
-    return ag_hook_late(ag_real.cuLibraryUnload(library));
+    return ag_hook_late(AG_HOOK_FORWARD(cuLibraryUnload)(library));
 }
 AG_HOOK_EXPORT(cuLibraryUnload, (CUlibrary library))
