@@ -194,14 +194,6 @@ static struct ag_chunk *chunk_add(struct ag_book *book, const struct ag_token *c
     return chunk;
 }
 
-uint32_t ag_book_offset(const struct ag_chunk *chunk, unsigned i)
-{
-    uint32_t offset = 0;
-    for (unsigned k = 0; k < i; k++)
-        offset += chunk->tokens[k]->record_size;
-    return offset;
-}
-
 static void chunk_seen(struct ag_book *book, struct ag_chunk *chunk)
 {
     chunk->sightings++;
@@ -401,7 +393,6 @@ void ag_book_choose(struct ag_book *book, const struct ag_token *const *tokens, 
     choice->chunk = chunk;
     choice->instance = NULL;
     choice->differing = 0;
-    choice->exact_miss = false;
     if (chunk == NULL)
         return;
     chunk_seen(book, chunk);
@@ -416,7 +407,6 @@ void ag_book_choose(struct ag_book *book, const struct ag_token *const *tokens, 
             return;
         }
         list_differing(choice, records);
-        choice->exact_miss = choice->differing > 0;
     }
     if (length >= SHORT || saving(book, length, choice->differing) > 0)
         choice->action = AG_BOOK_LAUNCH;

@@ -115,7 +115,6 @@ struct ag_book_choice {
     struct ag_chunk *chunk;        /* NULL when memory is short */
     struct ag_instance *instance;  /* for AG_BOOK_LAUNCH; for AG_BOOK_EAGER the one that it would cost more to launch */
     unsigned differing;            /* how many records differ from the instance's */
-    bool exact_miss;               /* no instance held exactly these records */
     uint8_t differs[AG_CHUNK_MAX]; /* indices of the differing ops, `differing` of them */
 };
 
@@ -163,8 +162,5 @@ bool ag_book_evict(struct ag_book *book, const struct ag_instance *keep);
 
 /* Drops all instances but keeps the knowledge of chunks. */
 void ag_book_drop_instances(struct ag_book *book);
-
-/* Byte offset of op i's record inside its chunk. */
-uint32_t ag_book_offset(const struct ag_chunk *chunk, unsigned i);
 
 #endif
