@@ -15,6 +15,7 @@ enum ag_tool_status {
     AG_TOOL_DIFFERENT = 1, /* outputs or exit statuses differ, a check failed */
     AG_TOOL_USAGE = 2,
     AG_TOOL_SIGNAL = 3,           /* a measured run died of a signal */
+    AG_TOOL_UNCHECKED = 4,        /* a check found nothing that it could check */
     AG_TOOL_FAILED = 125,         /* the command itself could not do its work, as in env(1) */
     AG_TOOL_NOT_EXECUTABLE = 126, /* as a shell says it */
     AG_TOOL_NOT_FOUND = 127,

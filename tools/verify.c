@@ -14,7 +14,10 @@ const char ag_tool_verify_usage[] =
         "graph\n"
         "is launched and compared with what PROGRAM issued. Exit status: 0 same output, same status and no "
         "divergence;\n"
-        "1 something was different or nothing could be checked; 2 usage; 3 a run died of a signal.\n"
+        "1 something was different; 2 usage; 3 a run died of a signal; 4 nothing was different, but nothing was "
+        "replayed "
+        "either, so\n"
+        "nothing was checked.\n"
         "\n"
         "  --filter REGEX      leave matching lines out of the comparison, such as timings; may be repeated\n"
         "  --set NAME=VALUE    set AUTOGRAPH_NAME in the checked run; may be repeated\n";
@@ -94,12 +97,17 @@ static int ag_verify_judge(const struct ag_verify *verify)
         printf("%.0f divergences\n", divergences);
         same = false;
     }
-    if (same && launches <= 0)
-        puts("nothing was checked: no launch was seen");
-    else if (same)
+    if (same && replayed <= 0) {
+        if (launches > 0)
+            printf("nothing was checked: none of %.0f launches was replayed\n", launches);
+        else
+            puts("nothing was checked: no launch was seen");
+        return AG_TOOL_UNCHECKED;
+    }
+    if (same)
         printf("same output, exit status %d, no divergence in %.0f launches, %.0f of them replayed\n",
                ag_process_status(&verify->plain), launches, replayed);
-    return same && launches > 0 ? AG_TOOL_OK : AG_TOOL_DIFFERENT;
+    return same ? AG_TOOL_OK : AG_TOOL_DIFFERENT;
 }
 
 int ag_tool_verify(int argc, char **argv)

@@ -116,3 +116,10 @@ void ag_observe_forget(void)
     ag_lock_release(&lock);
     ag_shadow_forget();
 }
+
+void ag_observe_in_child(void)
+{
+    /* what was known may be half written: it is given up, not freed */
+    ag_lock_setup(&lock, AG_RANK_TABLE);
+    layouts = NULL;
+}

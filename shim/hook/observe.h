@@ -12,4 +12,7 @@ bool ag_observe(const struct launch *launch, bool taken);
 /* Function handles may come back for other functions. */
 void ag_observe_forget(void);
 
+/* In a fork's child: another thread of the parent may have been at it. */
+void ag_observe_in_child(void);
+
 #endif

@@ -14,6 +14,7 @@
 #include "shim/base/log.h"
 #include "shim/hook/hook.h"
 #include "shim/hook/limit.h"
+#include "shim/hook/observe.h"
 #include "shim/preload/locate.h"
 #include "shim/trace/shadow.h"
 #include "shim/trace/trace.h"
@@ -130,6 +131,7 @@ static void in_child(void)
     ag_window_after_fork();
     ag_limit_in_child();
     ag_trace_in_child();
+    ag_observe_in_child();
     ag_shadow_in_child();
     if (used) {
         atomic_store(&ag_window_bypass, AG_BYPASS_ended);

@@ -231,8 +231,11 @@ PYTHON
   TOY_LINE=x run -1 autograph verify -- echo hello
   [[ $output == *'output differs'* ]]
   TOY_LINE=x run -0 autograph verify --filter x -- echo hello
-  TOY_LAUNCHES=0 run -1 autograph verify -- echo hello
-  [[ $output == *'nothing was checked'* ]]
+  TOY_LAUNCHES=0 TOY_REPLAYED=0 run -4 autograph verify -- echo hello
+  [[ $output == 'nothing was checked: no launch was seen' ]]
+  TOY_REPLAYED=0 run -4 autograph verify -- echo hello
+  [[ $output == 'nothing was checked: none of 1000 launches was replayed' ]]
+  TOY_LINE=x TOY_REPLAYED=0 run -1 autograph verify -- echo hello
   run -1 autograph verify -- sh -c 'test "$AUTOGRAPH_MODE" != verify'
   [[ $output == *'exit status differs'* ]]
   fails 3 'died of signal' autograph verify -- sh -c 'kill -SEGV $$'

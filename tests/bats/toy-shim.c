@@ -29,8 +29,9 @@ static void __attribute__((destructor)) leave(void)
     if (!out)
         return;
     fprintf(out,
-            "{\"version\":\"0\",\"mode\":\"%s\",\"driver\":13000,\"seconds\":1.5,\"launches\":%s,\"replayed\":900,"
+            "{\"version\":\"0\",\"mode\":\"%s\",\"driver\":13000,\"seconds\":1.5,\"launches\":%s,\"replayed\":%s,"
             "\"driver_calls\":120,\"divergences\":%s,\"flushes\":{\"sync\":3},\"bypass\":{\"first\":100}}\n",
-            setting("AUTOGRAPH_MODE", "replay"), setting("TOY_LAUNCHES", "1000"), setting("TOY_DIVERGENCES", "0"));
+            setting("AUTOGRAPH_MODE", "replay"), setting("TOY_LAUNCHES", "1000"), setting("TOY_REPLAYED", "900"),
+            setting("TOY_DIVERGENCES", "0"));
     fclose(out);
 }

@@ -152,3 +152,8 @@ noticed() {
   SIM_OPTIONS=corrupt=cuGraphExecKernelNodeSetParams_v2:7:8 run -1 on_simulator lazy "$autograph" verify -- "$samples/constant_loop"
   [[ $output == *'output differs'* && $output != *divergences* ]]
 }
+
+@test "autograph verify: 4 when nothing was replayed, and so nothing checked" {
+  CUDA_LAUNCH_BLOCKING=1 run -4 on_simulator lazy "$autograph" verify -- "$samples/constant_loop"
+  [ "$output" = 'nothing was checked: none of 2000 launches was replayed' ]
+}
