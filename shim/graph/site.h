@@ -45,9 +45,10 @@ struct ag_copy_record {
 
 /* The dynamic shared memory limit of a function, as the program has set it (shim/graph/limit.c). */
 struct ag_limit {
-    atomic_int program; /* bytes; -1 while the program has not set it */
-    atomic_int real;    /* the limit in force in the driver, bytes; -1 while unknown */
-    atomic_int changes; /* times that another value was set */
+    atomic_int program;    /* bytes; -1 while the program has not set it */
+    atomic_int real;       /* the limit in force in the driver, bytes; -1 while unknown */
+    atomic_int changes;    /* times that another value was set */
+    atomic_uint forgotten; /* times that it became unknown: what a site learned before that does not hold */
 };
 
 struct ag_site {
@@ -64,6 +65,7 @@ struct ag_site {
     unsigned attribute_count;
     CUlaunchAttribute attributes[AG_SITE_ATTRIBUTES];
     struct ag_limit *limit;
+    unsigned limit_forgotten; /* of the limit, when the site was made */
     uint32_t argument_bytes;
     unsigned param_count;
     struct ag_param *params; /* owned */

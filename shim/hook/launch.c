@@ -203,6 +203,7 @@ static struct ag_token *make_token(struct ag_window *w, const struct launch *l, 
     site->token = token;
     site->owner = ag_limit_owner(l->function, site->is_kernel);
     site->limit = ag_limit_of(l->function, w->device);
+    site->limit_forgotten = atomic_load(&site->limit->forgotten);
     ag_limit_set_loaded(l->function);
     uint64_t mix = ag_launch_mix(site, key);
     if (mix != 0)
@@ -248,10 +249,14 @@ static bool acceptable(const struct ag_site *site, const struct launch *l)
     if (site->cluster[0] != 0 &&
         (grid[0] % site->cluster[0] != 0 || grid[1] % site->cluster[1] != 0 || grid[2] % site->cluster[2] != 0))
         return false;
+    if (l->shared == 0)
+        return true;
     if (l->shared > site->shared_accepted)
         return false;
-    int limit = atomic_load_explicit(&site->limit->program, memory_order_relaxed);
-    return l->shared == 0 || limit < 0 || l->shared <= (unsigned)limit;
+    /* in this order: it becomes unknown after it was counted as forgotten */
+    int limit = atomic_load_explicit(&site->limit->program, memory_order_acquire);
+    return (limit < 0 || l->shared <= (unsigned)limit) &&
+           atomic_load_explicit(&site->limit->forgotten, memory_order_relaxed) == site->limit_forgotten;
 }
 
 bool ag_launch_arguments(const struct ag_site *site, const struct launch *l, unsigned char *arguments)

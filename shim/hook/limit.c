@@ -1,5 +1,6 @@
 #include "shim/hook/limit.h"
 
+#include <pthread.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +30,35 @@ struct entry {
 
 static struct ag_lock lock = AG_LOCK_INIT(AG_RANK_LEAF);
 static struct entry *entries;
+
+/* The program's own calls that set a limit read-lock this while the driver works on it. Who lowers the driver's limit
+ * to what the program has set last write-locks it, or a call of another thread could be undone. Lowering neither loads
+ * code nor waits, so nobody waits for long; setting may wait, but keeps only those from going on that end code or a
+ * context. Taken before any other lock. */
+static pthread_rwlock_t changing = PTHREAD_RWLOCK_INITIALIZER;
+static atomic_uint sets; /* of the program */
+
+/* Tries to find the program not setting limits while what is held is submitted. */
+#define LOWER_TRIES 8
+
+/* Submits what may need a higher limit, and keeps the program from setting any until lower_end(). No lock held. */
+static void lower_begin(void)
+{
+    ag_lock_expect(AG_RANK_NONE);
+    for (int tries = 0;; tries++) {
+        unsigned before = atomic_load(&sets);
+        ag_order_all(AG_FLUSH_module, AG_WAIT_SOME);
+        pthread_rwlock_wrlock(&changing);
+        if (atomic_load(&sets) == before || tries == LOWER_TRIES)
+            return;
+        pthread_rwlock_unlock(&changing);
+    }
+}
+
+static void lower_end(void)
+{
+    pthread_rwlock_unlock(&changing);
+}
 static bool any_same; /* there are SAME entries */
 
 #define SHARED CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
@@ -66,7 +96,7 @@ static struct entry *find(void *function, uintptr_t where, int attribute, bool m
 
 static struct ag_limit *lookup(void *function, uintptr_t where, int attribute, bool make)
 {
-    static struct entry none = {.limit = {-1, -1, 0}};
+    static struct entry none = {.limit = {-1, -1, 0, 0}};
     ag_lock_take(&lock);
     const struct entry *same = any_same && attribute >= 0 ? find(function, 0, SAME, false) : NULL;
     if (same != NULL && same->handle != NULL)
@@ -135,6 +165,7 @@ bool ag_limit_config_changes(void *handle, CUfunc_cache config)
 void ag_limit_in_child(void)
 {
     ag_lock_setup(&lock, AG_RANK_LEAF);
+    pthread_rwlock_init(&changing, NULL);
     entries = NULL;
     any_same = false;
 }
@@ -211,25 +242,43 @@ static bool outlives(const struct entry *entry, const void *owner)
     return own != NULL && own->handle != NULL && own->handle != owner;
 }
 
+/* Brings the driver to the program's own limits, of what ends with the owner. The program sets none meanwhile. */
+static void restore_all(const void *owner)
+{
+    struct entry *entry, *next, **apart = NULL; /* entries are never freed */
+    size_t count = 0;
+    ag_lock_take(&lock);
+    HASH_ITER(hh, entries, entry, next)
+    {
+        int program = atomic_load(&entry->limit.program);
+        if (entry->id.attribute != SHARED || program < 0 || atomic_load(&entry->limit.real) <= program ||
+            (owner != NULL && outlives(entry, owner)))
+            continue;
+        struct entry **more = realloc(apart, (count + 1) * sizeof(struct entry *));
+        if (more == NULL)
+            break;
+        apart = more;
+        apart[count++] = entry;
+    }
+    ag_lock_release(&lock);
+    for (size_t i = 0; i < count; i++)
+        restore(apart[i], atomic_load(&apart[i]->limit.program));
+    free(apart);
+}
+
 /* owner: NULL for everything. */
 static void forget(const void *owner)
 {
     struct entry *entry, *next;
-    struct entry *apart = NULL; /* copies of those whose real limit is not the program's */
-    size_t count = 0;
+    lower_begin();
+    restore_all(owner);
     ag_lock_take(&lock);
     HASH_ITER(hh, entries, entry, next)
     {
         if (owner != NULL && outlives(entry, owner))
             continue;
-        int program = atomic_load(&entry->limit.program), real = atomic_load(&entry->limit.real);
-        if (entry->id.attribute == SHARED && program >= 0 && real > program) {
-            struct entry *more = realloc(apart, (count + 1) * sizeof *apart);
-            if (more != NULL) {
-                apart = more;
-                apart[count++] = *entry;
-            }
-        }
+        /* first of all: a thread may launch meanwhile, with a site that is forgotten after this */
+        atomic_fetch_add(&entry->limit.forgotten, 1);
         atomic_store(&entry->limit.program, -1);
         atomic_store(&entry->limit.real, -1);
         if (entry->id.attribute == SAME || entry->id.attribute == OWNER)
@@ -237,9 +286,7 @@ static void forget(const void *owner)
     }
     any_same = any_same && owner != NULL;
     ag_lock_release(&lock);
-    for (size_t i = 0; i < count; i++)
-        restore(&apart[i], atomic_load(&apart[i].limit.program));
-    free(apart);
+    lower_end();
 }
 
 void ag_limit_forget(void)
@@ -261,36 +308,52 @@ void ag_limit_enforce(CUfunction function, unsigned shared)
     int program = limit != NULL ? atomic_load(&limit->program) : -1;
     if (program < 0 || shared <= (unsigned)program || atomic_load(&limit->real) == program)
         return;
-    /* held launches may need the larger one */
-    ag_order_all(AG_FLUSH_module, AG_WAIT_SOME);
-    if (set_real(function, false, SHARED, program, device) == CUDA_SUCCESS ||
-        set_real(function, true, SHARED, program, device) == CUDA_SUCCESS)
+    lower_begin();
+    program = atomic_load(&limit->program);
+    if (program >= 0 && shared > (unsigned)program && atomic_load(&limit->real) != program &&
+        (set_real(function, false, SHARED, program, device) == CUDA_SUCCESS ||
+         set_real(function, true, SHARED, program, device) == CUDA_SUCCESS))
         atomic_store(&limit->real, program);
+    lower_end();
+}
+
+/* Notes the program's value where the driver need not know. False: it must be told. */
+static bool set_virtual(struct ag_limit *limit, CUfunction_attribute attribute, int value)
+{
+    int real = atomic_load(&limit->real);
+    enum ag_stat why;
+    if (value < 0 || real < 0 || !ag_hook_may_hold(&why) || (attribute == SHARED ? value > real : value != real))
+        return false;
+    atomic_store(&limit->program, value);
+    atomic_fetch_add(&sets, 1);
+    return true;
 }
 
 static CUresult set(void *handle, bool is_kernel, CUfunction_attribute attribute, int value, CUdevice device)
 {
     struct ag_limit *limit = lookup(handle, (uintptr_t)device, attribute, true);
-    int real = atomic_load(&limit->real);
-    enum ag_stat why;
-    bool certain = value >= 0 && real >= 0 && ag_hook_may_hold(&why);
-    if (certain && (attribute == SHARED ? value <= real : value == real)) {
-        atomic_store(&limit->program, value);
+    ag_lock_expect(AG_RANK_NONE);
+    pthread_rwlock_rdlock(&changing);
+    bool done = set_virtual(limit, attribute, value);
+    pthread_rwlock_unlock(&changing);
+    if (done)
         return CUDA_SUCCESS;
-    }
     static struct ag_caller caller = AG_CALLER("cuFuncSetAttribute, cuKernelSetAttribute");
     ag_stats_caller(&caller);
     ag_order_all(AG_FLUSH_module, AG_WAIT_SOME);
+    pthread_rwlock_rdlock(&changing);
     CUresult result = set_real(handle, is_kernel, attribute, value, device);
     if (result == CUDA_SUCCESS) {
         atomic_store(&limit->program, value);
         atomic_store(&limit->real, value);
+        atomic_fetch_add(&sets, 1);
         note(limit, handle, is_kernel);
-        /* the carveout is a wish: graphs built under another serve as well once it goes to and fro */
-        if (attribute != SHARED &&
-            (attribute != CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT || limit->changes++ < CHANGES_MAX))
-            ag_window_forget_code(AG_WAIT_SOME);
     }
+    pthread_rwlock_unlock(&changing);
+    /* the carveout is a wish: graphs built under another serve as well once it goes to and fro */
+    if (result == CUDA_SUCCESS && attribute != SHARED &&
+        (attribute != CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT || limit->changes++ < CHANGES_MAX))
+        ag_window_forget_code(AG_WAIT_SOME);
     return ag_hook_late(result);
 }
 

@@ -44,6 +44,9 @@ reported() {
 @test "B04: a child of fork beside another thread's launches" { reported 0 fork_beside_launches; }
 
 @test "B05: a function's handle comes back for another kernel" { reported 0 function_again; }
+@test "a limit is lowered beside a thread that ends contexts: what is above it is refused at once" {
+  AUTOGRAPH_HOLD_US=10 reported 0 limit_beside_destroy
+}
 @test "B05: a module is unloaded beside another thread's launches" { reported 0 unload_beside_launches; }
 @test "a first launch beside another thread's launches on the same stream" { reported 0 first_launch_beside_launches; }
 @test "a question about occupancy does not take shared memory from a held launch" { reported 0 occupancy_after_lowering; }

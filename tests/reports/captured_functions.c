@@ -70,7 +70,7 @@ int main(void)
     bool same = report_word(data) == expected;
     for (unsigned i = 0; i < 40; i++) {
         CUcontext second;
-        CHECK(cuCtxCreate(&second, NULL, 0, device));
+        CHECK(report_context(&second));
         CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
         for (unsigned n = 0; n < 40; n++)
             CHECK(cuLaunchHostFunc(stream, count, &calls[3]));

@@ -56,7 +56,7 @@ int main(void)
     CUdeviceptr own[2];
     report_open();
     contexts[0] = context;
-    CHECK(cuCtxCreate(&contexts[1], NULL, 0, device));
+    CHECK(report_context(&contexts[1]));
     for (unsigned k = 0; k < 2; k++) {
         CUmodule image;
         CHECK(cuCtxSetCurrent(contexts[k]));

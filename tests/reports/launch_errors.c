@@ -8,7 +8,7 @@ int main(void)
     report_open();
     CUcontext second;
     CUmodule theirs;
-    CHECK(cuCtxCreate(&second, NULL, 0, device));
+    CHECK(report_context(&second));
     CHECK(cuModuleLoad(&theirs, report_image()));
     CUfunction foreign = report_kernel(theirs, "step");
     CHECK(cuCtxSetCurrent(context));

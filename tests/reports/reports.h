@@ -85,6 +85,16 @@ static inline unsigned report_word(CUdeviceptr at)
     return word;
 }
 
+/* A further context, which becomes current. */
+static inline CUresult report_context(CUcontext *made)
+{
+#if CUDA_VERSION >= 13000
+    return cuCtxCreate(made, NULL, 0, device);
+#else
+    return cuCtxCreate(made, 0, device);
+#endif
+}
+
 static inline void report_sleep_ms(unsigned ms)
 {
     struct timespec pause = {.tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000};
