@@ -267,9 +267,12 @@ static void earn(struct ag_book *book, double us)
         book->savings = book->params.savings_max;
 }
 
-/* Shorter chunks are built neither ahead nor at the second sight: what is cut off by a flush or a first launch seldom
- * comes back, and each of their graphs saves little. */
-#define SHORT 8
+/* Shorter chunks are not built ahead: what is cut off by a flush or a first launch seldom comes back. */
+#define AHEAD_MIN 8
+
+/* Shorter chunks come back by chance where a few kernels follow each other in any order, and each launch of their
+ * graphs saves little, if anything: their graphs must pay. Longer ones always do. */
+#define SHORT 4
 
 /* What launching an instance with so many patched nodes saves against submitting its ops one by one; may be negative.
  */
@@ -283,7 +286,7 @@ static double saving(const struct ag_book *book, unsigned length, unsigned patch
 static bool build_ahead(struct ag_book *book, const struct ag_chunk *chunk)
 {
     double cost = book->params.build_us * chunk->length;
-    if (book->savings < cost || chunk->length < SHORT)
+    if (book->savings < cost || chunk->length < AHEAD_MIN)
         return false;
     book->savings -= cost;
     return true;

@@ -107,6 +107,7 @@ fails() {
 }
 
 @test "run: options become AUTOGRAPH_ variables" {
+  unset AUTOGRAPH_COSTS
   run -0 autograph run --mode observe --stats /tmp/s-%p --trace t --log debug --set hold_us=7 --set AUTOGRAPH_FORCE=yes \
     --set A=1 --set A=2 -- sh -c 'env | grep ^AUTOGRAPH_ | grep -v _BUILD | sort'
   [ "$output" = 'AUTOGRAPH_A=2

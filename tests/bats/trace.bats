@@ -8,7 +8,8 @@ setup() {
   cd "$BATS_TEST_TMPDIR" || return
   traces=$BATS_TEST_DIRNAME/../traces
   # what the numbers below are worked out with, whatever the defaults are
-  fixed=(--set chunk_min=4 --set chunk_max=4 --set chunk_ramp=0 --set build_after=2 --set saved_us=0 --set advance=0)
+  fixed=(--set chunk_min=4 --set chunk_max=4 --set chunk_ramp=0 --set build_after=2 --set build_us=1 --set advance=0
+    --set learning_us=0 --set later=0)
 }
 
 # fails TEXT COMMAND…: status 2, nothing on standard output, one line on standard error that holds TEXT.
