@@ -161,9 +161,8 @@ static void remove_token(struct ag_token_table *table, struct ag_token *token, v
 
 void ag_token_sweep(struct ag_token_table *table, void (*release)(void *user))
 {
-    struct ag_token *token, *next;
-    HASH_ITER(hh, table->tokens, token, next)
-    {
+    for (struct ag_token *token = table->tokens, *next; token != NULL; token = next) {
+        next = token->hh.next;
         if (token->dead)
             remove_token(table, token, release);
     }
@@ -171,9 +170,8 @@ void ag_token_sweep(struct ag_token_table *table, void (*release)(void *user))
 
 void ag_token_clear(struct ag_token_table *table, void (*release)(void *user))
 {
-    struct ag_token *token, *next;
-    HASH_ITER(hh, table->tokens, token, next)
-    {
+    for (struct ag_token *token = table->tokens, *next; token != NULL; token = next) {
+        next = token->hh.next;
         remove_token(table, token, release);
     }
 }
