@@ -30,7 +30,8 @@ compiled() {
   unchanged bash -c 'ls /'
   unchanged bash -c 'for i in 1 2 3; do (echo $i) | cat; done; exit 5'
   unchanged bash -c 'kill -SEGV $$'
-  unchanged gcc --version
+  # gcc is not position-independent: a sanitizer's runtime that comes with a library does not start in it
+  [ -n "${TEST_SAN:-}" ] || unchanged gcc --version
   unchanged env -i /bin/true
   unchanged sh -c 'exec 1>&- 2>&-; exit 3'
 }

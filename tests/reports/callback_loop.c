@@ -10,7 +10,7 @@ static volatile unsigned *host;
 static void CUDA_CB in_function(void *unused)
 {
     (void)unused;
-    if (*host != expected) /* the launches before it are not done */
+    if (report_peek(host) != expected) /* the launches before it are not done */
         early++;
     atomic_fetch_add(&finished, 1);
 }
@@ -32,7 +32,7 @@ int main(int argc, char **argv)
     CUfunction step = report_kernel(module, "step");
     CHECK(cuMemHostAlloc((void **)&host, 64, CU_MEMHOSTALLOC_DEVICEMAP));
     CHECK(cuMemHostGetDevicePointer(&data, (void *)host, 0));
-    *host = 0;
+    report_poke(host, 0);
     CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
     for (; round < ROUNDS; round++) {
         for (unsigned i = 0; i < LAUNCHES; i++) {
@@ -49,7 +49,7 @@ int main(int argc, char **argv)
             break;
     }
     CHECK(cuStreamSynchronize(stream));
-    bool right = round == ROUNDS && *host == expected && early == 0;
+    bool right = round == ROUNDS && report_peek(host) == expected && early == 0;
     printf("%u of %u rounds, %s\n", round, (unsigned)ROUNDS, right ? "in order" : "NOT in order");
     return right ? 0 : 1;
 }

@@ -22,7 +22,7 @@ static inline void full_open(void)
     full.wait = report_kernel(module, "wait_for");
     full.data = report_memory(4), full.out = report_memory(4);
     CHECK(cuMemHostAlloc((void **)&full.host, 64, CU_MEMHOSTALLOC_DEVICEMAP));
-    *full.host = 0;
+    report_poke(full.host, 0);
     CHECK(cuMemHostGetDevicePointer(&full.flag, (void *)full.host, 0));
     CHECK(cuStreamCreate(&full.stream, CU_STREAM_NON_BLOCKING));
 }

@@ -43,7 +43,7 @@ int main(int argc, char **argv)
         CHECK(cuStreamBeginCapture(other, CU_STREAM_CAPTURE_MODE_RELAXED));
         CHECK(cuStreamEndCapture(other, &graph));
     }
-    *full.host = 1;
+    report_poke(full.host, 1);
     bool right = full_end();
     printf("%s: %s\n", call, right ? "returned" : "WAITED until the kernel gave up");
     return right ? 0 : 1;

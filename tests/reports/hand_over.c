@@ -15,9 +15,9 @@ static void *player(void *first)
     CHECK(cuCtxSetCurrent(context));
     CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
     for (unsigned turn = first == NULL ? 0 : 1; turn < TURNS; turn += 2) {
-        for (unsigned i = 0; i < 100000 && *host != turn && !stuck; i++)
+        for (unsigned i = 0; i < 100000 && report_peek(host) != turn && !stuck; i++)
             usleep(100);
-        if (*host != turn)
+        if (report_peek(host) != turn)
             stuck = true;
         if (stuck)
             break;
@@ -35,13 +35,13 @@ int main(void)
     set = report_kernel(module, "set_flag");
     CHECK(cuMemHostAlloc((void **)&host, 64, CU_MEMHOSTALLOC_DEVICEMAP));
     CHECK(cuMemHostGetDevicePointer(&flag, (void *)host, 0));
-    *host = 0;
+    report_poke(host, 0);
     if (pthread_create(&other, NULL, player, (void *)host) != 0)
         return 97;
     player(NULL);
     pthread_join(other, NULL);
-    for (unsigned i = 0; i < 100000 && *host != TURNS && !stuck; i++)
+    for (unsigned i = 0; i < 100000 && report_peek(host) != TURNS && !stuck; i++)
         usleep(100);
-    printf("%u of %u turns\n", *host, (unsigned)TURNS);
-    return *host == TURNS ? 0 : 1;
+    printf("%u of %u turns\n", report_peek(host), (unsigned)TURNS);
+    return report_peek(host) == TURNS ? 0 : 1;
 }

@@ -5,9 +5,9 @@ enum { ROUNDS = 100 };
 
 static bool wait_until(volatile unsigned *word, unsigned value)
 {
-    for (unsigned i = 0; i < 50000 && *word != value; i++)
+    for (unsigned i = 0; i < 50000 && report_peek(word) != value; i++)
         usleep(100);
-    return *word == value;
+    return report_peek(word) == value;
 }
 
 int main(int argc, char **argv)
@@ -27,11 +27,11 @@ int main(int argc, char **argv)
     }
     void *args[] = {&flag, &limit};
     for (unsigned i = 0; i < ROUNDS; i++) {
-        *host = 0;
+        report_poke(host, 0);
         CHECK(cuLaunchKernel(turn, 1, 1, 1, 1, 1, 1, 0, NULL, args, NULL));
         if (!wait_until(host, 1))
             break;
-        *host = 2;
+        report_poke(host, 2);
         if (!wait_until(host, 3))
             break;
         good++;

@@ -40,7 +40,7 @@ int main(int argc, char **argv)
     CHECK(cuMemHostAlloc((void **)&host, 64, CU_MEMHOSTALLOC_DEVICEMAP));
     CHECK(cuMemHostGetDevicePointer(&data, (void *)host, 0));
     CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
-    *host = 0;
+    report_poke(host, 0);
     for (unsigned round = 0; round < ROUNDS; round++) {
         for (unsigned i = 0; i < LAUNCHES; i++) {
             CHECK(report_step(step, stream, data, round + i));
@@ -49,10 +49,10 @@ int main(int argc, char **argv)
         if (stops)
             raise(SIGSTOP);
         /* usually done after the first sleep; ten seconds tell late from never */
-        for (unsigned i = 0; i < 1000 && *host != expected; i++)
+        for (unsigned i = 0; i < 1000 && report_peek(host) != expected; i++)
             report_sleep_ms(10);
-        done += *host == expected;
-        if (*host != expected)
+        done += report_peek(host) == expected;
+        if (report_peek(host) != expected)
             break;
     }
     printf("%u of %u rounds\n", done, (unsigned)ROUNDS);

@@ -31,8 +31,8 @@ int main(void)
     CHECK(cuCtxSynchronize());
     value = 1;
     CHECK(cuLaunchKernel(set, 1, 1, 1, 1, 1, 1, 0, NULL, args, NULL));
-    for (unsigned i = 0; i < 3000 && *host != 1; i++)
+    for (unsigned i = 0; i < 3000 && report_peek(host) != 1; i++)
         report_sleep_ms(1);
-    printf("%s\n", *host == 1 ? "seen" : "STUCK");
-    return *host == 1 ? 0 : 1;
+    printf("%s\n", report_peek(host) == 1 ? "seen" : "STUCK");
+    return report_peek(host) == 1 ? 0 : 1;
 }

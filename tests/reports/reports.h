@@ -95,6 +95,19 @@ static inline CUresult report_context(CUcontext *made)
 #endif
 }
 
+/* A word that a kernel reads or writes meanwhile. The device is no thread: thread sanitizer is not to look. */
+#define REPORT_SHARED __attribute__((no_sanitize("thread"), noinline, unused))
+
+static REPORT_SHARED unsigned report_peek(const volatile unsigned *word)
+{
+    return *word;
+}
+
+static REPORT_SHARED void report_poke(volatile unsigned *word, unsigned value)
+{
+    *word = value;
+}
+
 static inline void report_sleep_ms(unsigned ms)
 {
     struct timespec pause = {.tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000};
