@@ -17,7 +17,8 @@ schedules=(lazy eager random)
 if [ -n "${TEST_SAN:-}" ]; then
   schedules=(random)
   export ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0:handle_segv=0
-  export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:report_thread_leaks=0:handle_segv=0
+  export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
+  export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:report_thread_leaks=0:handle_segv=0:atexit_sleep_ms=0
 fi
 
 # Shell variables of the suite's caller must not change what is tested.
