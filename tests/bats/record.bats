@@ -28,6 +28,8 @@ print(eval(sys.argv[1]))' "$1"
 
 @test "a trace, played once, gives the shim's own numbers" {
   for sample in constant_loop changing_args double_buffer growing_grid mixed_kernels memset_copy two_streams sync_every; do
+    # which copies read pinned memory is told from addresses, and thread sanitizer places memory elsewhere
+    [[ $sample != memset_copy || ${TEST_SAN:-} != *thread* ]] || continue
     traced "$samples/$sample"
     "$autograph" trace simulate --plays 1 --json trace >out.json
     for key in launches replayed patched retargeted builds graph_launches; do
