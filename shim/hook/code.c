@@ -51,7 +51,7 @@ CUresult ag_hook_cuKernelGetFunction(CUfunction *pFunc, CUkernel kernel)
 {
     static struct ag_caller caller = AG_CALLER("cuKernelGetFunction");
     before(&caller, kernel);
-    CUresult result = ag_real.cuKernelGetFunction(pFunc, kernel);
+    CUresult result = AG_HOOK_FORWARD(cuKernelGetFunction)(pFunc, kernel);
     if (result == CUDA_SUCCESS)
         ag_limit_same(*pFunc, kernel);
     return after(result, kernel, false);

@@ -26,9 +26,6 @@
 /* Whether launches may be held now; *why says otherwise. */
 bool ag_hook_may_hold(enum ag_stat *why);
 
-/* Counts a launch that goes past the windows. */
-void ag_hook_passed(enum ag_stat why);
-
 /* The hook that stands for a pointer into the real driver, NULL when it is not hooked; *known: the table lists it. */
 void *ag_hook_for(const void *real, bool *known);
 

@@ -40,11 +40,6 @@ bool ag_hook_may_hold(enum ag_stat *why)
     return true;
 }
 
-void ag_hook_passed(enum ag_stat why)
-{
-    ag_stats_passed(why);
-}
-
 /* Bytes of an attribute's value that mean something; 0 for attributes that are never held. */
 static size_t meaningful(const CUlaunchAttribute *attribute)
 {
@@ -327,7 +322,7 @@ static CUresult pass(const struct launch *l, enum ag_stat why)
     if (ag_trace_on() && !ag_shadow_on())
         trace_unread(l);
     before(l->function, l->shared, l->stream, l->ptsz);
-    ag_hook_passed(why);
+    ag_stats_passed(why);
     CUresult result = forward(l);
     if (ag_shadow_on() && !ag_observe(l, result == CUDA_SUCCESS) && ag_trace_on())
         trace_unread(l);
@@ -350,7 +345,7 @@ static void trace_first(const struct launch *l, const struct ag_site *site, unsi
  * not pay for it. */
 __attribute__((noinline)) static CUresult pass_unseen(const struct launch *l)
 {
-    ag_hook_passed(AG_BYPASS_mode);
+    ag_stats_passed(AG_BYPASS_mode);
     return ag_hook_late(forward(l));
 }
 
@@ -397,7 +392,7 @@ static CUresult launch(const struct launch *l)
             ag_lock_release(&w->lock);
         if (ag_trace_on())
             trace_unread(l);
-        ag_hook_passed(AG_BYPASS_limit);
+        ag_stats_passed(AG_BYPASS_limit);
         return ag_hook_late(result);
     }
     if (plain)
@@ -416,7 +411,7 @@ static CUresult launch(const struct launch *l)
     } else {
         if (ag_trace_on())
             trace_unread(l);
-        ag_hook_passed(AG_BYPASS_limit);
+        ag_stats_passed(AG_BYPASS_limit);
     }
     ag_lock_release(&w->lock);
     return ag_hook_late(result);

@@ -118,7 +118,7 @@ static void learn(const struct transfer *t)
 {
     struct ag_window *w = ag_window_enter(t->stream, t->ptsz);
     if (w == NULL) {
-        ag_hook_passed(AG_BYPASS_stream);
+        ag_stats_passed(AG_BYPASS_stream);
         return;
     }
     struct ag_token *token = ag_token_intern(&w->table, t->kind, &t->key, sizeof t->key, t->record_size, NULL);
@@ -136,7 +136,7 @@ static void learn(const struct transfer *t)
         w->stats.count[AG_BYPASS_first]++;
         ag_window_add(w, token, false);
     } else {
-        ag_hook_passed(AG_BYPASS_first);
+        ag_stats_passed(AG_BYPASS_first);
     }
     ag_lock_release(&w->lock);
 }
@@ -179,7 +179,7 @@ static CUresult end(const struct transfer *t, CUresult result)
     if (t->certain && result == CUDA_SUCCESS)
         learn(t);
     else
-        ag_hook_passed(t->certain ? AG_BYPASS_memory : t->why);
+        ag_stats_passed(t->certain ? AG_BYPASS_memory : t->why);
     return ag_hook_late(result);
 }
 

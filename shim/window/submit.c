@@ -119,6 +119,8 @@ static CUresult submit_eagerly(struct ag_window *w)
 {
     CUresult first = CUDA_SUCCESS;
     unsigned count = w->length - w->submitted;
+    if (count == 0)
+        return first;
     uint64_t start = now_ns();
     while (w->submitted < w->length) {
         const struct ag_token *token = w->tokens[w->submitted];
@@ -134,8 +136,7 @@ static CUresult submit_eagerly(struct ag_window *w)
         w->submitted_used += token->record_size;
     }
     /* nearly all of it is saved by replaying */
-    if (count > 0)
-        measured(&w->book.params.saved_us, start, count);
+    measured(&w->book.params.saved_us, start, count);
     return first;
 }
 
