@@ -17,6 +17,10 @@ const char ag_tool_ab_usage[] =
         "\n"
         "  -n N                pairs of runs (default 5)\n"
         "  --warmup W          pairs to run first and not to count (default 0)\n"
+        "  --within MS         one run with the shim, which holds launches in every other span of MS milliseconds; "
+        "the\n"
+        "                      spans are compared by time a launch. For programs that do the same all the time, on\n"
+        "                      machines where two runs differ by more than what is to be seen\n"
         "  --filter REGEX      leave matching lines out of the comparison, such as timings; may be repeated\n"
         "  --metric REGEX      compare the number in the first group (last matching line) instead of wall time;\n"
         "                      such lines are left out of the comparison\n"
@@ -27,23 +31,28 @@ const char ag_tool_ab_usage[] =
 static int ag_ab_parse(int argc, char **argv, struct ag_ab *ab)
 {
     static const struct option longs[] = {
-            {"warmup", required_argument, NULL, 'w'},
-            {"filter", required_argument, NULL, 'f'},
-            {"metric", required_argument, NULL, 'M'},
-            {"json", required_argument, NULL, 'j'},
-            {"mode", required_argument, NULL, 'm'},
-            {"set", required_argument, NULL, 'S'},
-            {NULL, 0, NULL, 0},
+            {"warmup", required_argument, NULL, 'w'}, {"within", required_argument, NULL, 'i'},
+            {"filter", required_argument, NULL, 'f'}, {"metric", required_argument, NULL, 'M'},
+            {"json", required_argument, NULL, 'j'},   {"mode", required_argument, NULL, 'm'},
+            {"set", required_argument, NULL, 'S'},    {NULL, 0, NULL, 0},
     };
     int status = 0, option;
+    bool counted = false;
     while (!status && (option = ag_tool_getopt(argc, argv, "n:", longs)) != -1) {
         switch (option) {
+        case 'i':
+            if (!ag_tool_number(optarg, 10, 60000, &ab->within))
+                status = ag_tool_fail(AG_TOOL_USAGE, "ab: --within takes milliseconds from 10 to 60000, not '%s'",
+                                      optarg);
+            break;
         case 'n':
+            counted = true;
             if (!ag_tool_number(optarg, 1, AG_AB_PAIRS, &ab->pairs))
                 status = ag_tool_fail(AG_TOOL_USAGE, "ab: -n takes a number from 1 to %d, not '%s'", AG_AB_PAIRS,
                                       optarg);
             break;
         case 'w':
+            counted = true;
             if (!ag_tool_number(optarg, 0, AG_AB_PAIRS, &ab->warmup))
                 status = ag_tool_fail(AG_TOOL_USAGE, "ab: --warmup takes a number from 0 to %d, not '%s'", AG_AB_PAIRS,
                                       optarg);
@@ -69,6 +78,8 @@ static int ag_ab_parse(int argc, char **argv, struct ag_ab *ab)
             return AG_TOOL_USAGE;
         }
     }
+    if (!status && ab->within && (counted || ab->metric >= 0))
+        status = ag_tool_fail(AG_TOOL_USAGE, "ab: --within is one run: it goes without -n, --warmup and --metric");
     return status ? status : ag_launch_set_program(&ab->launch, argc, argv, optind);
 }
 
@@ -99,8 +110,7 @@ static int ag_ab_take_metric(const struct ag_ab *ab, const struct ag_process_run
     return ag_tool_fail(AG_TOOL_FAILED, "ab: no line of the output matches the metric '%s'", ab->metric_text);
 }
 
-/* One run of one side; `pair` is negative while warming up. */
-static int ag_ab_run(struct ag_ab *ab, enum ag_ab_side side, long pair)
+int ag_ab_run(struct ag_ab *ab, enum ag_ab_side side, long pair)
 {
     struct ag_launch launch = ab->launch;
     if (side == AG_AB_PLAIN)
@@ -153,7 +163,7 @@ int ag_tool_ab(int argc, char **argv)
         status = ag_preload_require(shim);
     if (!status) {
         ab.launch.shim = shim;
-        status = ag_ab_measure(&ab);
+        status = ab.within ? ag_ab_within(&ab) : ag_ab_measure(&ab);
     }
     if (!status)
         status = ag_ab_report(&ab);

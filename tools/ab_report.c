@@ -11,14 +11,23 @@
 static const struct {
     const char *label, *key;
 } ag_ab_names[AG_AB_QUANTITIES] = {
-        [AG_AB_METRIC] = {"metric", "metric"},        [AG_AB_WALL] = {"wall s", "wall_s"},
-        [AG_AB_USER] = {"user s", "user_s"},          [AG_AB_SYSTEM] = {"system s", "system_s"},
+        [AG_AB_LAUNCH] = {"us a launch", "us_per_launch"},
+        [AG_AB_METRIC] = {"metric", "metric"},
+        [AG_AB_WALL] = {"wall s", "wall_s"},
+        [AG_AB_USER] = {"user s", "user_s"},
+        [AG_AB_SYSTEM] = {"system s", "system_s"},
         [AG_AB_RSS] = {"max RSS MiB", "max_rss_mib"},
 };
 
 static enum ag_ab_quantity ag_ab_main_quantity(const struct ag_ab *ab)
 {
-    return ab->metric >= 0 ? AG_AB_METRIC : AG_AB_WALL;
+    return ab->within ? AG_AB_LAUNCH : ab->metric >= 0 ? AG_AB_METRIC : AG_AB_WALL;
+}
+
+/* What is measured: the main quantity, and the others after it where whole runs are compared. */
+static enum ag_ab_quantity ag_ab_end_quantity(const struct ag_ab *ab)
+{
+    return ab->within ? AG_AB_LAUNCH + 1 : AG_AB_QUANTITIES;
 }
 
 struct ag_ab_ratios {
@@ -42,9 +51,11 @@ static struct ag_ab_ratios ag_ab_ratios(const struct ag_ab *ab, enum ag_ab_quant
 
 static void ag_ab_table(const struct ag_ab *ab)
 {
-    printf("%ld pairs of %s, median (least - most)\n", ab->pairs, ab->launch.argv[0]);
-    printf("  %-12s %-32s %-32s %s\n", "", "without shim", "with shim", "ratio");
-    for (enum ag_ab_quantity q = ag_ab_main_quantity(ab); q < AG_AB_QUANTITIES; q++) {
+    printf("%ld pairs of %s%s, median (least - most)\n", ab->pairs, ab->within ? "spans of one run of " : "",
+           ab->launch.argv[0]);
+    printf("  %-12s %-32s %-32s %s\n", "", ab->within ? "passed" : "without shim", ab->within ? "held" : "with shim",
+           "ratio");
+    for (enum ag_ab_quantity q = ag_ab_main_quantity(ab); q < ag_ab_end_quantity(ab); q++) {
         printf("  %-12s", ag_ab_names[q].label);
         for (int side = 0; side < AG_AB_SIDES; side++) {
             char cell[96];
@@ -59,8 +70,9 @@ static void ag_ab_table(const struct ag_ab *ab)
             puts(" -");
     }
     struct ag_ab_ratios ratios = ag_ab_ratios(ab, ag_ab_main_quantity(ab));
-    printf("ratio of medians %.3f, median ratio of pairs %.3f (%.3f - %.3f); above 1: faster with the shim\n",
-           ratios.of_medians, ratios.of_pairs.median, ratios.of_pairs.least, ratios.of_pairs.most);
+    printf("ratio of medians %.3f, median ratio of pairs %.3f (%.3f - %.3f); above 1: faster %s\n", ratios.of_medians,
+           ratios.of_pairs.median, ratios.of_pairs.least, ratios.of_pairs.most,
+           ab->within ? "when held" : "with the shim");
 }
 
 static void ag_ab_print_verdict(const struct ag_ab *ab)
@@ -98,8 +110,8 @@ static void ag_ab_json(const struct ag_ab *ab, FILE *out)
         ag_json_print_string(out, ab->launch.argv[i]);
     }
     fprintf(out, "],\"pairs\":%ld,\"compared_by\":", ab->pairs);
-    ag_json_print_string(out, ab->metric >= 0 ? ab->metric_text : "wall_s");
-    for (enum ag_ab_quantity q = ag_ab_main_quantity(ab); q < AG_AB_QUANTITIES; q++) {
+    ag_json_print_string(out, ab->metric >= 0 ? ab->metric_text : ag_ab_names[ag_ab_main_quantity(ab)].key);
+    for (enum ag_ab_quantity q = ag_ab_main_quantity(ab); q < ag_ab_end_quantity(ab); q++) {
         struct ag_ab_ratios ratios = ag_ab_ratios(ab, q);
         fprintf(out, ",\n \"%s\":{", ag_ab_names[q].key);
         for (int side = 0; side < AG_AB_SIDES; side++) {

@@ -134,7 +134,7 @@ static int ag_json_scalar(struct ag_json_reader *reader, struct ag_json_entry *e
     return 0;
 }
 
-static int ag_json_array(struct ag_json_reader *reader, int depth)
+static int ag_json_elements(struct ag_json_reader *reader, int depth)
 {
     if (ag_json_accept(reader, ']'))
         return 0;
@@ -147,6 +147,17 @@ static int ag_json_array(struct ag_json_reader *reader, int depth)
         if (!ag_json_accept(reader, ','))
             return -EINVAL;
     }
+}
+
+static int ag_json_array(struct ag_json_reader *reader, int depth, struct ag_json_entry *entry)
+{
+    size_t start = reader->at++;
+    int error = ag_json_elements(reader, depth);
+    if (error)
+        return error;
+    entry->type = AG_JSON_ARRAY;
+    entry->text = strndup(reader->text + start, reader->at - start);
+    return entry->text ? 0 : -ENOMEM;
 }
 
 /* Members of an object go to `group`, or nowhere when it is NULL. */
@@ -177,10 +188,10 @@ static int ag_json_value(struct ag_json_reader *reader, int depth, const char *g
         return -EINVAL;
     if (ag_json_accept(reader, '{'))
         return ag_json_members(reader, depth + 1, group && !*group ? name : NULL);
-    if (ag_json_accept(reader, '['))
-        return ag_json_array(reader, depth + 1);
     struct ag_json_entry entry = {0};
-    int error = ag_json_peek(reader) == '"' ? ag_json_string(reader, &entry.text) : ag_json_scalar(reader, &entry);
+    int error = ag_json_peek(reader) == '['   ? ag_json_array(reader, depth + 1, &entry)
+                : ag_json_peek(reader) == '"' ? ag_json_string(reader, &entry.text)
+                                              : ag_json_scalar(reader, &entry);
     if (error || !group) {
         free(entry.text);
         return error;

@@ -1,8 +1,8 @@
-/* Reads the JSON objects that the shim writes: scalars, and objects of scalars one level down.
+/* Reads the JSON objects that the shim writes: scalars and arrays, and objects of them one level down.
  *
  * A full JSON library would be a dependency for building and for running the command, on machines where only a compiler
- * is sure to be there. This reader accepts any valid JSON object, keeps scalars of the first two levels, and steps over
- * everything else. No I/O. */
+ * is sure to be there. This reader accepts any valid JSON object, keeps scalars of the first two levels, arrays there
+ * as they are written, and steps over everything else. No I/O. */
 #ifndef AG_JSON_H
 #define AG_JSON_H
 
@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-enum ag_json_type { AG_JSON_STRING, AG_JSON_NUMBER, AG_JSON_WORD /* true, false, null */ };
+enum ag_json_type { AG_JSON_STRING, AG_JSON_NUMBER, AG_JSON_WORD /* true, false, null */, AG_JSON_ARRAY };
 
 struct ag_json_entry {
     char *group; /* name of the object it stands in, "" at the top; owned */

@@ -3,8 +3,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -33,6 +35,17 @@ static const struct {
 #undef AG_STAT_BYPASS
 };
 
+static pthread_mutex_t spans_mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct ag_span spans[AG_SPANS_SHOWN]; /* under spans_mutex; number n is at n % AG_SPANS_SHOWN */
+static uint64_t span_count;
+
+void ag_stats_span(const struct ag_span *span)
+{
+    pthread_mutex_lock(&spans_mutex);
+    spans[span_count++ % AG_SPANS_SHOWN] = *span;
+    pthread_mutex_unlock(&spans_mutex);
+}
+
 const char *ag_stats_key(enum ag_stat stat)
 {
     return keys[stat].name;
@@ -47,6 +60,8 @@ void ag_stats_restart(void)
 {
     for (int i = 0; i < AG_STAT_COUNT; i++)
         atomic_store(&process[i], 0), atomic_store(&passed[i], 0);
+    span_count = 0;
+    pthread_mutex_init(&spans_mutex, NULL);
     ag_stats_start();
 }
 
@@ -58,6 +73,14 @@ void ag_stats_add(enum ag_stat stat, uint64_t n)
 void ag_stats_passed(enum ag_stat why)
 {
     atomic_fetch_add_explicit(&passed[why], 1, memory_order_relaxed);
+}
+
+uint64_t ag_stats_passed_count(void)
+{
+    uint64_t count = 0;
+    for (int i = 0; i < AG_STAT_COUNT; i++)
+        count += atomic_load_explicit(&passed[i], memory_order_relaxed);
+    return count;
 }
 
 void ag_stats_max(enum ag_stat stat, uint64_t n)
@@ -131,6 +154,22 @@ static size_t write_callers(char *text, size_t size)
     return used + (size_t)snprintf(text + used, size - used, "}");
 }
 
+/* [held, begin_us, us, launches] of each span, where there are any. */
+static size_t write_spans(char *text, size_t size)
+{
+    pthread_mutex_lock(&spans_mutex);
+    size_t used = 0;
+    uint64_t first = span_count > AG_SPANS_SHOWN ? span_count - AG_SPANS_SHOWN : 0;
+    for (uint64_t i = first; i < span_count; i++) {
+        const struct ag_span *s = &spans[i % AG_SPANS_SHOWN];
+        used += (size_t)snprintf(text + used, size - used, "%s[%d,%llu,%llu,%llu]", i > first ? "," : ",\"spans\":[",
+                                 s->held, (unsigned long long)s->begin_us, (unsigned long long)s->us,
+                                 (unsigned long long)s->launches);
+    }
+    pthread_mutex_unlock(&spans_mutex);
+    return used > 0 ? used + (size_t)snprintf(text + used, size - used, "]") : 0;
+}
+
 static size_t write_json(char *text, size_t size, const struct ag_stats *total, int driver_version)
 {
     static const char *const modes[] = {"replay", "observe", "verify", "off"};
@@ -146,15 +185,21 @@ static size_t write_json(char *text, size_t size, const struct ag_stats *total, 
     used += write_group(text + used, size - used, "flushes", FLUSHES, total);
     used += write_callers(text + used, size - used);
     used += write_group(text + used, size - used, "bypass", BYPASS, total);
+    used += write_spans(text + used, size - used);
     return used + (size_t)snprintf(text + used, size - used, "}\n");
 }
 
 void ag_stats_write(const struct ag_stats *total, const char *pattern, int driver_version)
 {
-    char path[4096], text[8192];
-    size_t size = write_json(text, sizeof text, total, driver_version);
+    char path[4096];
+    size_t capacity = 8192 + AG_SPANS_SHOWN * 72, size = 0;
+    char *text = malloc(capacity); /* exit() may be called on a small stack */
+    if (text != NULL)
+        size = write_json(text, capacity, total, driver_version);
     int fd = -1, problem = 0;
-    if (strcmp(pattern, "-") == 0)
+    if (text == NULL)
+        problem = ENOMEM;
+    else if (strcmp(pattern, "-") == 0)
         fd = STDOUT_FILENO;
     else if (ag_options_expand(pattern, path, sizeof path) != 0)
         problem = ENAMETOOLONG;
@@ -177,6 +222,7 @@ void ag_stats_write(const struct ag_stats *total, const char *pattern, int drive
         if (fd != STDOUT_FILENO && close(fd) != 0)
             problem = errno;
     }
+    free(text);
     if (problem != 0) {
         char line[512];
         int length = snprintf(line, sizeof line, "autograph: cannot write statistics to %.300s: %s\n", pattern,

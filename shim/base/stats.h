@@ -7,6 +7,7 @@
 #define AG_SHIM_BASE_STATS_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 enum ag_stat {
@@ -31,6 +32,9 @@ void ag_stats_max(enum ag_stat stat, uint64_t n);
 /* Counts a launch that went past the windows, and why. */
 void ag_stats_passed(enum ag_stat why);
 
+/* How many did so until now. */
+uint64_t ag_stats_passed_count(void);
+
 /* A driver function, and how many of its calls found held work that had to be submitted first. Lives for ever; next and
  * listed belong to ag_stats_caller(). */
 struct ag_caller {
@@ -50,6 +54,19 @@ void ag_stats_caller(struct ag_caller *caller);
 
 /* The key of a counter, without its group. */
 const char *ag_stats_key(enum ag_stat stat);
+
+/* A span of AUTOGRAPH_ALTERNATE_MS: whether launches were held in it, when the counting began (microseconds of
+ * CLOCK_MONOTONIC) and how long it took, and how many launches the program issued meanwhile. */
+struct ag_span {
+    bool held;
+    uint64_t begin_us, us, launches;
+};
+
+/* The latest so many are written. */
+#define AG_SPANS_SHOWN 1024u
+
+/* Notes a span that is over. One thread. */
+void ag_stats_span(const struct ag_span *span);
 
 /* Adds the process's own set to total. */
 void ag_stats_collect(struct ag_stats *total);

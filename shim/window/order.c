@@ -13,13 +13,10 @@ void ag_order_all(enum ag_stat reason, enum ag_patience patience)
 
 bool ag_order_stop(enum ag_stat why)
 {
-    int now = atomic_load(&ag_window_bypass);
-    while (now == 0 || now == AG_BYPASS_early || now == AG_BYPASS_UNDECIDED)
-        if (atomic_compare_exchange_weak(&ag_window_bypass, &now, (int)why)) {
-            ag_order_all(AG_FLUSH_other, AG_WAIT_SOME);
-            return true;
-        }
-    return false;
+    if (!ag_window_stop(why))
+        return false;
+    ag_order_all(AG_FLUSH_other, AG_WAIT_SOME);
+    return true;
 }
 
 static void order_legacy(bool legacy, bool blocking)

@@ -12,6 +12,7 @@
 
 #include "shim/base/log.h"
 #include "shim/base/options.h"
+#include "shim/window/alternate.h"
 #include "shim/window/window.h"
 
 /* Rounds without any open window before it sleeps. */
@@ -191,6 +192,8 @@ static bool start(void)
         return true;
     if (start_thread(first_leader)) {
         atexit(at_exit);
+        if (ag_options.alternate_ms > 0 && !start_thread(ag_alternate_run))
+            ag_log(AG_LOG_WARN, "no thread to alternate with; launches are held all the time");
         return true;
     }
     atomic_store(&ag_window_bypass, AG_BYPASS_blind);

@@ -163,11 +163,19 @@ static bool is_sticky(CUresult result)
     }
 }
 
+bool ag_window_stop(enum ag_stat why)
+{
+    int now = atomic_load(&ag_window_bypass);
+    while (now == 0 || now == AG_BYPASS_early || now == AG_BYPASS_UNDECIDED || now == AG_BYPASS_alternate)
+        if (atomic_compare_exchange_weak(&ag_window_bypass, &now, (int)why))
+            return true;
+    return false;
+}
+
 void ag_window_note(CUresult result)
 {
-    int none = 0;
     if (is_sticky(result))
-        atomic_compare_exchange_strong(&ag_window_bypass, &none, AG_BYPASS_error);
+        ag_window_stop(AG_BYPASS_error);
 }
 
 bool ag_window_flush(struct ag_window *w, enum ag_stat reason, enum ag_patience patience)

@@ -86,6 +86,10 @@ extern _Thread_local __attribute__((tls_model("initial-exec"))) bool ag_window_i
 #define AG_BYPASS_UNDECIDED (-1)
 extern atomic_int ag_window_bypass;
 
+/* From now on nothing is held in this process, for this reason; false when there was another one already, other than
+ * a span of AUTOGRAPH_ALTERNATE_MS. */
+bool ag_window_stop(enum ag_stat why);
+
 /* The window of a stream in the calling thread's current context, made at first sight. ptsz: stream 0 is the thread's
  * own. NULL: the stream cannot be held. The window comes locked. */
 struct ag_window *ag_window_enter(CUstream stream, bool ptsz);

@@ -64,3 +64,30 @@ constant() {
   echo "driver calls $calls of $launches launches"
   [ $((100 * calls)) -le $((12 * launches)) ]
 }
+
+# spans SAMPLE [ARG…]: holding and passing in turn, thousandths of a second each: the same output, and both happened.
+spans() {
+  local schedule stats=$BATS_TEST_TMPDIR/stats.json
+  for schedule in eager lazy random; do
+    local plain shimmed
+    plain=$(LD_LIBRARY_PATH=$build/sim AUTOGRAPH_SIM=schedule=$schedule "$build/samples/$1" "${@:2}")
+    shimmed=$(LD_LIBRARY_PATH=$build/sim AUTOGRAPH_SIM=schedule=$schedule AUTOGRAPH_STATS=$stats AUTOGRAPH_ALTERNATE_MS=1 \
+      LD_PRELOAD=$shim "$build/samples/$1" "${@:2}")
+    echo "$schedule: $plain / $shimmed"
+    [ "$plain" = "$shimmed" ]
+    python3 - "$stats" <<'PYTHON'
+import json, sys
+s = json.load(open(sys.argv[1]))
+spans = s["spans"]
+print(len(spans), spans[:4], s["replayed"], s["bypass"])
+assert s["replayed"] > 0 and s["bypass"]["alternate"] > 0
+assert [held for held, _, _, _ in spans] == [(i + spans[0][0]) % 2 for i in range(len(spans))]
+assert all(a[1] + a[2] <= b[1] for a, b in zip(spans, spans[1:])), "spans overlap"
+assert 0 < sum(launches for _, _, _, launches in spans) <= s["launches"]
+PYTHON
+  done
+}
+
+@test "spans that hold and spans that pass: constant arguments" { spans constant_loop --iterations 1000; }
+@test "spans that hold and spans that pass: changing arguments" { spans changing_args --iterations 1000; }
+@test "spans that hold and spans that pass: two streams with events" { spans two_streams --iterations 1000; }

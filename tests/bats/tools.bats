@@ -189,6 +189,20 @@ PYTHON
   fails 125 'matches the metric' autograph ab -n 1 --metric 'us=([0-9]+)' -- echo nothing
 }
 
+@test "ab --within: spans of one run are paired, and printed with the same output checked" {
+  # the toy: what the shim would write, with spans of two microseconds a launch when passed and one when held
+  toy_spans='[[1,0,9,0],[0,10,200,100],[1,300,100,100],[1,500,100,0],[0,700,400,200],[1,1200,100,100]]'
+  program=(sh -c 'test -z "$LD_PRELOAD" || echo "{\"launches\":5,\"spans\":$0}" >"${AUTOGRAPH_STATS%\%p.json}1.json"; echo hello' "$toy_spans")
+  run -0 autograph ab --within 50 -- "${program[@]}"
+  [[ $output == *'2 pairs of spans of one run'* ]]
+  [[ $output == *'ratio of medians 2.000'* && $output == *'results: identical'* ]]
+  run -0 --separate-stderr autograph ab --within 50 --json - -- "${program[@]}"
+  python3 -c 'import json, sys; r = json.load(sys.stdin)["us_per_launch"]; assert r["plain"]["values"] == [2, 2] and r["shim"]["values"] == [1, 1], r' <<<"$output"
+  fails 125 'no two spans' autograph ab --within 50 -- true
+  fails 2 'goes without -n' autograph ab --within 50 -n 2 -- true
+  fails 2 'from 10 to 60000' autograph ab --within 9 -- true
+}
+
 @test "ab: a run that dies of a signal is status 3, a program that cannot start 127" {
   fails 3 'without the shim died of signal 11' autograph ab -n 2 -- sh -c 'kill -SEGV $$'
   fails 3 'with the shim died of signal 6' autograph ab -n 2 -- sh -c 'test -z "$LD_PRELOAD" || kill -ABRT $$'

@@ -4,6 +4,9 @@
  * Preload it. Between floor_skip(1) and floor_skip(0), or after FLOOR_SKIP_AFTER launches, kernel launches, memsets and
  * device-to-device copies return success without reaching the driver. All else goes through.
  *
+ * With FLOOR_ALTERNATE_MS they are skipped in every other span of so many milliseconds only, and FLOOR_SPANS names a
+ * file for [skipped, begin_us, us, launches] of each span, as the shim has it in its statistics for spans of its own.
+ *
  * One library is both the preload and what dlopen("libcuda.so.1") gives: it needs libcuda.so.1, so dlsym on its handle
  * finds the names below first and the driver's own after them.
  */
@@ -11,19 +14,51 @@
 #include <cuda.h>
 #include <dlfcn.h>
 #include <link.h>
+#include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define EXPORT __attribute__((visibility("default")))
 
 static atomic_long seen;
 static long skip_after = -1;
-static atomic_int skipping, capturing;
+static atomic_int skipping, capturing, passing;
+static long alternate_ms;
 static char own_path[4096];
 static void *(*next_dlopen)(const char *, int);
 
 EXPORT void floor_skip(int on);
+
+static long long now_us(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1000000LL + t.tv_nsec / 1000;
+}
+
+static void pause_ms(double ms)
+{
+    struct timespec t = {.tv_sec = (long)(ms / 1e3), .tv_nsec = (long)(ms * 1e6) % 1000000000};
+    nanosleep(&t, NULL);
+}
+
+/* Each span is counted after its first quarter. */
+static void *alternate(void *file)
+{
+    for (;; atomic_fetch_xor(&passing, 1)) {
+        pause_ms(alternate_ms * 0.25);
+        long before = atomic_load(&seen);
+        long long begin = now_us();
+        pause_ms(alternate_ms * 0.75);
+        fprintf(file, "[%d,%lld,%lld,%ld]\n", atomic_load(&skipping) && !atomic_load(&passing), begin, now_us() - begin,
+                atomic_load(&seen) - before);
+        fflush(file);
+    }
+    return NULL;
+}
 
 __attribute__((constructor)) static void floor_start(void)
 {
@@ -33,6 +68,14 @@ __attribute__((constructor)) static void floor_start(void)
         skip_after = strtol(text, NULL, 10);
     if (dladdr((void *)floor_skip, &info) && info.dli_fname)
         strncpy(own_path, info.dli_fname, sizeof own_path - 1);
+    const char *spans = getenv("FLOOR_SPANS");
+    text = getenv("FLOOR_ALTERNATE_MS");
+    FILE *file = text && spans ? fopen(spans, "we") : NULL;
+    pthread_t thread;
+    if (file) {
+        alternate_ms = strtol(text, NULL, 10);
+        pthread_create(&thread, NULL, alternate, file);
+    }
     next_dlopen = (void *(*)(const char *, int))dlsym(RTLD_NEXT, "dlopen");
 }
 
@@ -46,6 +89,11 @@ static int skip(void)
 {
     if (atomic_load_explicit(&capturing, memory_order_relaxed))
         return 0;
+    if (alternate_ms > 0) {
+        atomic_fetch_add_explicit(&seen, 1, memory_order_relaxed);
+        return atomic_load_explicit(&skipping, memory_order_relaxed) &&
+               !atomic_load_explicit(&passing, memory_order_relaxed);
+    }
     if (atomic_load_explicit(&skipping, memory_order_relaxed))
         return 1;
     return skip_after >= 0 && atomic_fetch_add_explicit(&seen, 1, memory_order_relaxed) >= skip_after;

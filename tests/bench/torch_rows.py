@@ -1,7 +1,7 @@
 """torch_rows.py ROW[,ROW...] [--seconds S] [--steps N] [--deterministic] [--graph] [--device cpu]
 
 PyTorch programs as people write them, one line each:
-  row=NAME ms_per_iteration=X iterations=N checksum=HEX
+  row=NAME ms_per_iteration=X iterations=N begin_us=T end_us=T checksum=HEX
 Each row is warmed up for a fixed number of steps, whose result is the checksum, and then measured for a bounded time, or
 for exactly --steps steps. --graph captures the step with PyTorch's own graph API, where the step can be captured.
 """
@@ -277,7 +277,9 @@ def run(name, o):
     synchronize(o)
     taken = time.perf_counter() - begin
     tell_floor(0)
-    print(f"row={name} ms_per_iteration={taken * 1e3 / count:.4f} iterations={count} checksum={sum_}", flush=True)
+    end = time.monotonic()
+    print(f"row={name} ms_per_iteration={taken * 1e3 / count:.4f} iterations={count} begin_us={(end - taken) * 1e6:.0f} "
+          f"end_us={end * 1e6:.0f} checksum={sum_}", flush=True)
 
 
 def main():
