@@ -2,9 +2,11 @@
 #include "shim/base/real.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "shim/base/log.h"
 
@@ -104,6 +106,31 @@ ag_dlopen_function ag_real_dlopen(void)
     return function;
 }
 
+static bool is_own(void *library)
+{
+    Dl_info own, info;
+    void *function = ag_real_symbol(library, "cuGetProcAddress");
+    return function != NULL && dladdr((void *)is_own, &own) != 0 && dladdr(function, &info) != 0 &&
+           own.dli_fbase == info.dli_fbase;
+}
+
+/* The driver among the libraries that are loaded. A handle of dlopen is a library's link map, in glibc. */
+static void *loaded_driver(void)
+{
+    Dl_info info;
+    struct link_map *map = NULL;
+    if (dladdr1((void *)is_own, &info, (void **)&map, RTLD_DL_LINKMAP) == 0 || map == NULL)
+        return NULL;
+    while (map->l_prev != NULL)
+        map = map->l_prev;
+    for (; map != NULL; map = map->l_next) {
+        const char *base = map->l_name != NULL ? strrchr(map->l_name, '/') : NULL;
+        if (base != NULL && strncmp(base, "/libcuda.so", 11) == 0 && !is_own(map))
+            return map;
+    }
+    return NULL;
+}
+
 static void open_driver(void)
 {
     /* a hook only runs when the driver is loaded already; loading it here as well serves symbols that a program was
@@ -112,6 +139,9 @@ static void open_driver(void)
     void *driver = next("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
     if (driver == NULL)
         driver = next("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+    /* a tool's dlopen may answer with whoever defines the driver's names in the process (Nsight Compute's does) */
+    if (driver != NULL && is_own(driver))
+        driver = loaded_driver();
     if (driver != NULL)
         missing = CUDA_ERROR_NOT_FOUND;
     for (size_t i = 0; i < ENTRY_COUNT; i++) {

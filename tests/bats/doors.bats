@@ -315,6 +315,17 @@ aside() {
   done
 }
 
+@test "another preloaded library that takes the shim for the driver, before and behind the shim" {
+  not_emulated 'an emulator is slow, and the machine makes no difference here'
+  local other=$doors/interpose_driver.so
+  others=$other
+  for preload in "$other:$shim" "$shim:$other"; do
+    same "$doors/linked"
+    caught 300
+    AUTOGRAPH_MODE=off same "$doors/linked"
+  done
+}
+
 @test "another allocator preloaded, before and behind the shim" {
   not_sanitized 'it has an allocator of its own'
   not_emulated 'the allocator is not there for that machine'

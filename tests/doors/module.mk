@@ -2,7 +2,7 @@
 # With a cross compiler for aarch64 at hand, the same for that machine, in a build folder of its own inside this one.
 DOORS := $(B)/doors
 DOOR_PROGRAMS := $(addprefix $(DOORS)/,linked door door_runpath process early failing unrepeated hungry later stubs libruntime_a.so libruntime_b.so \
-  libearly.so interpose_dlsym.so interpose_dlopen.so)
+  libearly.so interpose_dlsym.so interpose_dlopen.so interpose_driver.so)
 ALL += $(DOOR_PROGRAMS)
 
 $(DOORS)/linked $(DOORS)/process $(DOORS)/hungry $(DOORS)/later: $(DOORS)/%: $(B)/tests/doors/%.o $(B)/tests/doors/work.o $(B)/sim/libcuda.so.1
