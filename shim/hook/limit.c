@@ -66,7 +66,7 @@ static bool any_same; /* there are SAME entries */
 /* The entry that says whether a function is loaded, by its `real`; no attribute has this number. */
 #define LOADED (-1)
 
-/* The entry that says of which kernel a function is: both handles mean one limit. */
+/* The entry that says of which kernel a function is: both handles mean one limit, and one code that is loaded. */
 #define SAME (-3)
 
 /* The entry that says with which module or library a function ends. */
@@ -98,7 +98,8 @@ static struct ag_limit *lookup(void *function, uintptr_t where, int attribute, b
 {
     static struct entry none = {.limit = {-1, -1, 0, 0}};
     ag_lock_take(&lock);
-    const struct entry *same = any_same && attribute >= 0 ? find(function, 0, SAME, false) : NULL;
+    bool of_code = attribute >= 0 || attribute == LOADED;
+    const struct entry *same = any_same && of_code ? find(function, 0, SAME, false) : NULL;
     if (same != NULL && same->handle != NULL)
         function = same->handle;
     struct entry *entry = find(function, where, attribute, make);

@@ -23,7 +23,7 @@ void ag_limit_set_loaded(void *handle);
 /* Notes a cache configuration that the program gives to a function or kernel; false when it had the same already. */
 bool ag_limit_config_changes(void *handle, CUfunc_cache config);
 
-/* The function is the kernel's own: both handles mean one limit. */
+/* The function is the kernel's own: both handles mean one limit, and are loaded together. */
 void ag_limit_same(CUfunction function, CUkernel kernel);
 
 /* The module or library that a function (or kernel) ends with, NULL when that is not known; noted for

@@ -160,6 +160,12 @@ reported() {
   done
 }
 
+@test "asking for the function of a kernel that was launched flushes nothing" {
+  reported 0 state_in_a_loop function
+  holds "$(statistic replayed) > 2000"
+  holds "$(statistic flushes.module) < 4"
+}
+
 @test "a kernel without parameters, and a driver that refuses to say what they are" {
   for kind in function kernel; do
     reported 0 bare_kernel "$kind"

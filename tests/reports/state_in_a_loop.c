@@ -1,5 +1,5 @@
-/* state_in_a_loop CALL: sets something to the value that it has already, before every twenty launches of a known loop
- * (old libraries do); the loop is replayed all the same (its statistics tell). */
+/* state_in_a_loop CALL: sets something to the value that it has already, or asks for a known kernel's function, before
+ * every twenty launches of a known loop (libraries do); the loop is replayed all the same (its statistics tell). */
 #include "tests/reports/reports.h"
 
 int main(int argc, char **argv)
@@ -10,8 +10,12 @@ int main(int argc, char **argv)
     CUdeviceptr data = report_memory(4);
     CUstream stream;
     CUcontext retained;
+    CUlibrary library;
+    CUkernel kernel;
     unsigned expected = 0;
     CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    CHECK(cuLibraryLoadFromFile(&library, report_image(), NULL, NULL, 0, NULL, NULL, 0));
+    CHECK(cuLibraryGetKernel(&kernel, library, "step"));
     for (unsigned i = 0; i < 4000; i++) {
         if (i % 20 == 0) {
             if (strcmp(call, "cache") == 0)
@@ -29,6 +33,8 @@ int main(int argc, char **argv)
                 CHECK(cuModuleUnload(other));
             } else if (strcmp(call, "carveout") == 0)
                 CHECK(cuFuncSetAttribute(step, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, i / 20 % 2 * 100));
+            else if (strcmp(call, "function") == 0)
+                CHECK(cuKernelGetFunction(&step, kernel));
         }
         CHECK(report_step(step, stream, data, i));
         expected = expected * 3 + i;
