@@ -64,7 +64,7 @@ suite() {
   [ "$(grep -cE '^(not )?ok' <<<"$output")" = 5 ]
   [[ $output == *'# failed: launches.pdl: shim: status 4'*$'\n0 passed, 1 failed, 4 skipped' ]]
   [ "$(find "$fake/tests/gpu" -name 'launches.*' | wc -l)" = 2 ]
-  run ! grep -lsa "IN_SUITE=$BATS_TEST_TMPDIR" /proc/[0-9]*/environ
+  [ -z "$(grep -lsa "IN_SUITE=$BATS_TEST_TMPDIR" /proc/[0-9]*/environ)" ]
 }
 
 # shellcheck disable=SC2016
