@@ -8,7 +8,8 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 # These measure time or fill the device's memory, so nothing else may run beside them.
-ALONE = {"mapped_turns", "managed_turns", "no_synchronise", "priorities", "timing", "busy_query", "memory_full", "full_queue"}
+ALONE = {"mapped_turns", "managed_turns", "no_synchronise", "priorities", "node_priority", "timing", "timing_truth", "busy_query",
+         "memory_full", "full_queue"}
 PYTHON = {
     "torch_determinism": "torch", "torch_vision": "torch", "torch_own_graphs": "torch", "torch_streams": "torch",
     "torch_compile": "torch", "triton_loop": "triton", "jax_loop": "jax", "cupy_loop": "cupy",
