@@ -79,6 +79,7 @@ template <typename T> static T *device_zeros(size_t count)
     T *p;
     OK(cudaMalloc(&p, count * sizeof(T)));
     OK(cudaMemset(p, 0, count * sizeof(T)));
+    OK(cudaDeviceSynchronize()); /* streams that do not wait for the NULL stream must find the zeros too */
     return p;
 }
 

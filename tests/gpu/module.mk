@@ -1,7 +1,7 @@
 # The GPU suite. Its programs are built only where nvcc is.
 GPU := $(B)/tests/gpu
-GPU_PROGRAMS := launches order objects errors nested doors_static doors_shared doors_per_thread
-GPU_BINARIES = $(addprefix $(GPU)/,$(GPU_PROGRAMS) driver doors_driver)
+GPU_PROGRAMS := launches order objects errors nested memory plugins profiled faulty doors_static doors_shared doors_per_thread
+GPU_BINARIES = $(addprefix $(GPU)/,$(GPU_PROGRAMS) driver handles doors_driver)
 GPU_TOOLKIT = $(patsubst %/bin/nvcc,%,$(NVCC))
 GPU_DRIVER = $(firstword $(wildcard $(addsuffix /lib64/stubs/libcuda.so,$(GPU_TOOLKIT) $(CUDA_HOME_FOUND)) \
                /usr/lib/x86_64-linux-gnu/libcuda.so.1 /usr/local/nvidia/lib64/libcuda.so.1))
@@ -10,6 +10,7 @@ $(GPU)/doors_static: GPU_FLAGS := -cudart static
 $(GPU)/doors_shared: GPU_FLAGS = -cudart shared -Xlinker -rpath,$(GPU_TOOLKIT)/lib64
 $(GPU)/doors_per_thread: GPU_FLAGS := -cudart static --default-stream per-thread
 $(GPU)/nested: GPU_FLAGS := -rdc=true -lcudadevrt
+$(GPU)/memory: GPU_FLAGS = $(GPU_DRIVER)
 
 $(GPU)/doors_%: tests/gpu/doors.cu tests/gpu/gpu.h
 	$(call say,NVCC,$@)
@@ -21,7 +22,7 @@ $(GPU)/%: tests/gpu/%.cu tests/gpu/gpu.h
 	@mkdir -p $(@D)
 	$(Q)$(NVCC_ALL) $(GPU_FLAGS) $< -o $@
 
-$(GPU)/driver $(GPU)/doors_driver: $(GPU)/%: tests/gpu/%.c tests/gpu/driver.h
+$(GPU)/driver $(GPU)/handles $(GPU)/doors_driver: $(GPU)/%: tests/gpu/%.c tests/gpu/driver.h
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu11 -O2 -g -pthread -Wall -Wextra -Werror $(CUDA_CPPFLAGS) $< -o $@ $(GPU_DRIVER) -ldl
