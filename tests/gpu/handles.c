@@ -123,18 +123,18 @@ static int stand_ins(void)
 }
 
 static CUcontext shared_context;
+static CUdeviceptr unloader_state;
 static volatile int captures_over;
 
 static void *loads_and_unloads(void *nothing)
 {
     CUstream stream;
     OK(cuCtxSetCurrent(shared_context));
-    CUdeviceptr own = zeros(256);
     OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
     for (int k = 0; !captures_over && k < 2000; k++) {
         CUmodule module;
         CUfunction f = load(&module, k % 2 ? STEP_PTX("11") : STEP_PTX("13"));
-        train(f, stream, own, 2);
+        train(f, stream, unloader_state, 2);
         OK(cuStreamSynchronize(stream));
         OK(cuModuleUnload(module));
     }
@@ -152,6 +152,7 @@ static int captures_beside_unloading(void)
     pthread_t thread;
     OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
     OK(cuCtxGetCurrent(&shared_context));
+    unloader_state = zeros(256);
     train(f, stream, state, 20);
     pthread_create(&thread, NULL, loads_and_unloads, NULL);
     for (unsigned round = 0; round < 200; round++) {
