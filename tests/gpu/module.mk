@@ -11,6 +11,27 @@ $(GPU)/doors_shared: GPU_FLAGS = -cudart shared -Xlinker -rpath,$(GPU_TOOLKIT)/l
 $(GPU)/doors_per_thread: GPU_FLAGS := -cudart static --default-stream per-thread
 $(GPU)/nested: GPU_FLAGS := -rdc=true -lcudadevrt
 $(GPU)/memory: GPU_FLAGS = $(GPU_DRIVER)
+$(GPU)/plugins $(GPU)/profiled: GPU_FLAGS := -ldl
+
+# Profiling needs CUPTI, which not every toolkit has; what is tested with it is skipped without.
+GPU_CUPTI = $(firstword $(wildcard $(addsuffix /cupti.h,$(CUDA_INC) $(GPU_TOOLKIT)/extras/CUPTI/include)))
+GPU_CUPTI_LIB = $(firstword $(wildcard $(addsuffix /libcupti.so,$(GPU_TOOLKIT)/lib64 $(GPU_TOOLKIT)/extras/CUPTI/lib64)))
+GPU_LIBRARIES = $(addprefix $(GPU)/,libplugin.so libplugin_copy.so \
+                  $(if $(and $(GPU_CUPTI),$(GPU_CUPTI_LIB)),libcount_kernels.so))
+
+$(GPU)/libplugin.so: tests/gpu/plugin.cu tests/gpu/gpu.h
+	$(call say,NVCC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(NVCC_ALL) -cudart static -shared -Xcompiler -fPIC $< -o $@
+
+$(GPU)/libplugin_copy.so: $(GPU)/libplugin.so
+	$(Q)cp $< $@
+
+$(GPU)/libcount_kernels.so: tests/gpu/count_kernels.c
+	$(call say,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=gnu11 -O2 -g -fPIC -fvisibility=hidden -pthread -Wall -Wextra -Werror $(CUDA_CPPFLAGS) \
+	  -isystem $(dir $(GPU_CUPTI)) -shared $< -o $@ $(GPU_CUPTI_LIB) -Wl,-rpath,$(dir $(GPU_CUPTI_LIB))
 
 $(GPU)/doors_%: tests/gpu/doors.cu tests/gpu/gpu.h
 	$(call say,NVCC,$@)
@@ -33,6 +54,6 @@ $(B)/tests/libaudit.so: tests/gpu/audit.c
 	$(Q)$(CC) $(CFLAGS_ALL) -shared $< -o $@
 
 .PHONY: gpu-build test-gpu
-gpu-build: $(B)/tests/libaudit.so $(if $(NVCC),$(GPU_BINARIES))
+gpu-build: $(B)/tests/libaudit.so $(if $(NVCC),$(GPU_BINARIES) $(GPU_LIBRARIES))
 test-gpu: ## the tests that need a GPU (GPU_ARGS=…)
 	$(Q)tests/gpu/run --build $(B) $(GPU_ARGS)

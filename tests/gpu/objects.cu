@@ -350,6 +350,20 @@ static int event_ring(void)
     return 0;
 }
 
+/* Long enough for everything to be learnt, and for something to happen to it meanwhile. */
+static int many(void)
+{
+    unsigned *state = device_zeros<unsigned>(64);
+    for (int round = 0; round < 20; round++) {
+        train(state, 0, 700);
+        OK(cudaDeviceSynchronize());
+        printf("# round %d\n", round);
+    }
+    print_hash("state", state, 256);
+    must_replay(100000);
+    return 0;
+}
+
 static const struct test tests[] = {
         {"reset", reset},
         {"own_graphs", own_graphs},
@@ -362,5 +376,6 @@ static const struct test tests[] = {
         {"printf_points", printf_points},
         {"printf_overflow", printf_overflow},
         {"event_ring", event_ring},
+        {"many", many},
 };
 TESTS_MAIN(tests)
