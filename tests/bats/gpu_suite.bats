@@ -50,6 +50,7 @@ suite() {
   run -0 suite --only launches.pdl --modes observe
   stand_in 'echo "~ turn_us ${LD_PRELOAD:+2}1 2.0"'
   run -1 suite --only launches.pdl
+  run -0 suite --only launches.pdl --modes verify
   stand_in 'echo "~ turn_us 1${LD_PRELOAD:+.9} 2.0"'
   run -0 suite --only launches.pdl
 }
