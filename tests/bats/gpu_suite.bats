@@ -65,13 +65,13 @@ suite() {
   [ "$(grep -cE '^(not )?ok' <<<"$output")" = 5 ]
   [[ $output == *'# failed: launches.pdl: shim: status 4'*$'\n0 passed, 1 failed, 4 skipped' ]]
   [ "$(find "$fake/tests/gpu" -name 'launches.*' | wc -l)" = 2 ]
-  [ -z "$(grep -lsa "IN_SUITE=$BATS_TEST_TMPDIR" /proc/[0-9]*/environ)" ]
+  run ! grep -qsa "IN_SUITE=$BATS_TEST_TMPDIR" /proc/[0-9]*/environ
 }
 
 # shellcheck disable=SC2016
 @test "a signal ends the suite in the same way" {
   stand_in 'echo here >>"$0.began"; sleep 100'
-  "$BATS_TEST_DIRNAME/../gpu/run" --build "$fake" --no-build --only 'launches.p*' >"$BATS_TEST_TMPDIR/log" 2>&1 3>&- &
+  "$BATS_TEST_DIRNAME/../gpu/run" --build "$fake" --no-build --only 'launches.pdl,launches.pools' >"$BATS_TEST_TMPDIR/log" 2>&1 3>&- &
   local suite=$! tries=0
   until [ -e "$fake/tests/gpu/launches.began" ] || [ $((tries += 1)) -gt 200 ]; do sleep 0.1; done
   kill -TERM "$suite"
