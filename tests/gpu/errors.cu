@@ -320,7 +320,12 @@ static int end_capture(void)
     step<<<1, 64, 0, other>>>(state, 1);
     CODE(cudaStreamDestroy(other)); /* while it captures */
     train(state, stream, 5);
-    print_hash("destroyed", state, 256);
+    CODE(cudaStreamSynchronize(stream));
+    cudaError_t whole = cudaDeviceSynchronize(); /* which may see a capture that nobody can end */
+    printf("device: %s\n", cudaGetErrorName(whole));
+    if (whole == cudaSuccess)
+        print_hash("destroyed", state, 256);
+    cudaGetLastError();
 
     OK(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking));
     OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
@@ -391,6 +396,7 @@ static int stack_limit(void)
             CODE(cudaDeviceSetLimit(cudaLimitStackSize, size));
         CODE(cudaDeviceGetLimit(&is, cudaLimitStackSize));
         printf("is %zu\n", is);
+        cudaGetLastError();
         unsigned most = is >= 32768 ? 100 : 6;
         int refused = 0;
         cudaError_t code = cudaSuccess;

@@ -94,7 +94,7 @@ static int primary_counts(void)
             primary_state();
         }
         CODE(cuCtxGetCurrent(&current));
-        OK(cuCtxSetCurrent(NULL));
+        CODE(cuCtxSetCurrent(NULL));
     }
     return 0;
 }

@@ -489,6 +489,7 @@ static int stream_attributes(void)
                             ? back.accessPolicyWindow.num_bytes == value.accessPolicyWindow.num_bytes
                             : !memcmp(&back, &value, told);
         printf("kept %d\n", kept);
+        cudaGetLastError(); /* what a device cannot do is told above */
         for (unsigned k = 0; k < 100; k++)
             step<<<64, 64, 0, stream>>>(state, k % 20);
         OK(cudaGetLastError());
