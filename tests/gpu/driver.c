@@ -3,14 +3,6 @@
 #include <pthread.h>
 #include <unistd.h>
 
-static CUfunction load(CUmodule *module, const char *image)
-{
-    CUfunction f;
-    OK(cuModuleLoadData(module, image));
-    OK(cuModuleGetFunction(&f, *module, "step"));
-    return f;
-}
-
 /* Modules go with work pending and others come, until a function handle has the value of one that is gone. */
 static int modules(void)
 {
@@ -386,11 +378,7 @@ static int event_pending(void)
     return early || never;
 }
 
-static const struct {
-    const char *name;
-    int own_context;
-    int (*run)(void);
-} tests[] = {
+static const struct test tests[] = {
         {"modules", 0, modules},
         {"unload_race", 0, unload_race},
         {"libraries", 0, libraries},
@@ -403,20 +391,4 @@ static const struct {
         {"event_attributes", 0, event_attributes},
         {"event_pending", 0, event_pending},
 };
-
-int main(int argc, char **argv)
-{
-    const char *name = argc > 1 ? argv[1] : "";
-    setvbuf(stdout, NULL, _IONBF, 0);
-    for (size_t k = 0; k < sizeof tests / sizeof *tests; k++) {
-        if (!strcmp(name, "list"))
-            printf("%s\n", tests[k].name);
-        else if (!strcmp(name, tests[k].name)) {
-            OK(cuInit(0));
-            if (!tests[k].own_context)
-                new_context();
-            return tests[k].run();
-        }
-    }
-    return strcmp(name, "list") ? 2 : 0;
-}
+TESTS_MAIN(tests)

@@ -1,4 +1,4 @@
-/* What the driver-API tests share: codes, kernels as PTX text, and a device to begin with. */
+/* What the driver-API tests share: codes, kernels as PTX text, and a device to begin with. Conventions as in gpu.h. */
 #ifndef AUTOGRAPH_GPU_DRIVER_H
 #define AUTOGRAPH_GPU_DRIVER_H
 
@@ -53,6 +53,7 @@ static inline CUdeviceptr zeros(size_t bytes)
     CUdeviceptr p;
     OK(cuMemAlloc(&p, bytes));
     OK(cuMemsetD8(p, 0, bytes));
+    OK(cuCtxSynchronize());
     return p;
 }
 
@@ -67,6 +68,14 @@ static inline void print_hash(const char *what, CUdeviceptr p, size_t bytes)
     printf("%s %016llx\n", what, (unsigned long long)value);
 }
 
+static inline CUfunction load(CUmodule *module, const char *image)
+{
+    CUfunction f;
+    OK(cuModuleLoadData(module, image));
+    OK(cuModuleGetFunction(&f, *module, "step"));
+    return f;
+}
+
 static inline CUresult launch(CUfunction f, CUstream stream, CUdeviceptr state, unsigned a)
 {
     void *parameters[] = {&state, &a};
@@ -79,5 +88,34 @@ static inline void train(CUfunction f, CUstream stream, CUdeviceptr state, int r
         for (unsigned k = 0; k < 20; k++)
             OK(launch(f, stream, state, k));
 }
+
+struct test {
+    const char *name;
+    int own_context; /* the test makes what contexts it needs */
+    int (*run)(void);
+};
+
+static inline int run_tests(int argc, char **argv, const struct test *tests, size_t count)
+{
+    const char *name = argc > 1 ? argv[1] : "";
+    setvbuf(stdout, NULL, _IONBF, 0);
+    for (size_t k = 0; k < count; k++) {
+        if (!strcmp(name, "list")) {
+            printf("%s\n", tests[k].name);
+        } else if (!strcmp(name, tests[k].name)) {
+            OK(cuInit(0));
+            if (!tests[k].own_context)
+                new_context();
+            return tests[k].run();
+        }
+    }
+    return strcmp(name, "list") ? 2 : 0;
+}
+
+#define TESTS_MAIN(tests)                                                                                              \
+    int main(int argc, char **argv)                                                                                    \
+    {                                                                                                                  \
+        return run_tests(argc, argv, tests, sizeof tests / sizeof *tests);                                             \
+    }
 
 #endif

@@ -2,6 +2,7 @@
 #include "gpu.h"
 #include <assert.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <thread>
 
@@ -273,11 +274,194 @@ static int fork_first(void)
     return 0;
 }
 
+static void capture_state(cudaStream_t stream)
+{
+    cudaStreamCaptureStatus status = (cudaStreamCaptureStatus)99;
+    CODE(cudaStreamIsCapturing(stream, &status));
+    printf("capturing: %d\n", (int)status);
+}
+
+/* Captures that end in other ways than they should: the same codes, and launches afterwards count again. */
+static int end_capture(void)
+{
+    unsigned *state = device_zeros<unsigned>(64);
+    cudaStream_t stream, other;
+    cudaGraph_t graph = nullptr;
+    OK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    OK(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking));
+    train(state, stream, 30);
+
+    CODE(cudaStreamEndCapture(stream, &graph)); /* none has begun */
+    capture_state(stream);
+    train(state, stream, 5);
+
+    OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    step<<<1, 64, 0, stream>>>(state, 1);
+    CODE(cudaStreamEndCapture(stream, nullptr));
+    capture_state(stream);
+    CODE(cudaStreamEndCapture(stream, &graph));
+    capture_state(stream);
+    cudaGetLastError();
+    train(state, stream, 5);
+    print_hash("no graph asked for", state, 256);
+
+    OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    CODE(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    step<<<1, 64, 0, stream>>>(state, 1);
+    std::thread([&] { CODE(cudaStreamEndCapture(stream, &graph)); }).join();
+    capture_state(stream);
+    CODE(cudaStreamEndCapture(stream, &graph));
+    capture_state(stream);
+    cudaGetLastError();
+    train(state, stream, 5);
+    print_hash("from another thread", state, 256);
+
+    OK(cudaStreamBeginCapture(other, cudaStreamCaptureModeRelaxed));
+    step<<<1, 64, 0, other>>>(state, 1);
+    CODE(cudaStreamDestroy(other)); /* while it captures */
+    train(state, stream, 5);
+    CODE(cudaStreamSynchronize(stream));
+    cudaError_t whole = cudaDeviceSynchronize(); /* which may see a capture that nobody can end */
+    printf("device: %s\n", cudaGetErrorName(whole));
+    if (whole == cudaSuccess)
+        print_hash("destroyed", state, 256);
+    cudaGetLastError();
+
+    OK(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking));
+    OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
+    step<<<1, 64, 0, stream>>>(state, 1);
+    trap<<<1, 1, 0, other>>>(1);
+    CODE(cudaStreamSynchronize(other)); /* the device is lost, and the capture with it */
+    CODE(cudaStreamEndCapture(stream, &graph));
+    capture_state(stream);
+    cudaGetLastError();
+    for (int k = 0; k < 20; k++) {
+        step<<<1, 64, 0, stream>>>(state, (unsigned)k);
+        CODE(cudaGetLastError());
+    }
+    return list_codes(stream);
+}
+
+__global__ static void count_rows(unsigned long long *rows)
+{
+    if (threadIdx.x == 0 && blockIdx.x == 0)
+        atomicAdd(rows, 1ull);
+}
+
+/* Grids at and beyond every limit, at a place that has been replayed: refused at the call or run in full. */
+static int too_many_blocks(void)
+{
+    unsigned long long *rows = device_zeros<unsigned long long>(1), host;
+    const dim3 grids[] = {dim3(1u << 20, 2049), dim3(2147483648u), dim3(1, 65536), dim3(1, 1, 65536),
+                          dim3(1, 65535, 1)};
+    for (unsigned k = 0; k < 2000; k++)
+        count_rows<<<dim3(1 + k % 3, 1 + k % 5), 32>>>(rows);
+    for (const dim3 &grid : grids) {
+        count_rows<<<grid, 32>>>(rows);
+        printf("%u %u %u: %s\n", grid.x, grid.y, grid.z, cudaGetErrorName(cudaGetLastError()));
+        for (unsigned k = 0; k < 10; k++)
+            count_rows<<<dim3(1 + k % 3, 1 + k % 5), 32>>>(rows);
+        CODE(cudaDeviceSynchronize());
+        OK(cudaMemcpy(&host, rows, sizeof host, cudaMemcpyDeviceToHost));
+        printf("rows %llu\n", host);
+    }
+    return 0;
+}
+
+__device__ __noinline__ static unsigned deep(unsigned depth, unsigned x)
+{
+    volatile unsigned local[8];
+    local[depth % 8] = turn(x, depth);
+    if (depth > 0)
+        x = deep(depth - 1, local[depth % 8]);
+    return x + local[depth % 8];
+}
+
+__global__ static void recurse(unsigned *state, unsigned depth)
+{
+    state[threadIdx.x] = deep(depth, state[threadIdx.x]);
+}
+
+/* The stack of the device's threads is changed between launches, at last to more than there is. */
+static int stack_limit(void)
+{
+    unsigned *state = device_zeros<unsigned>(64);
+    const size_t sizes[] = {0, 4096, 32768, 2048, (size_t)512 << 10, (size_t)1 << 32, 2048};
+    cudaStream_t stream;
+    OK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    for (size_t size : sizes) {
+        size_t is = 0;
+        printf("%zu:\n", size);
+        if (size > 0)
+            CODE(cudaDeviceSetLimit(cudaLimitStackSize, size));
+        CODE(cudaDeviceGetLimit(&is, cudaLimitStackSize));
+        printf("is %zu\n", is);
+        cudaGetLastError();
+        unsigned most = is >= 32768 ? 100 : 6;
+        int refused = 0;
+        cudaError_t code = cudaSuccess;
+        for (unsigned k = 0; k < 200; k++) {
+            recurse<<<1, 64, 0, stream>>>(state, 1 + k % most);
+            step<<<1, 64, 0, stream>>>(state, k % 10);
+            cudaError_t now_ = cudaGetLastError();
+            refused += now_ != cudaSuccess;
+            code = now_ != cudaSuccess ? now_ : code;
+        }
+        printf("refused %d, %s\n", refused, cudaGetErrorName(code));
+        CODE(cudaStreamSynchronize(stream));
+        print_hash("state", state, 256);
+    }
+    return 0;
+}
+
+__global__ static void count_up(unsigned *cell)
+{
+    ++*cell;
+    __threadfence_system();
+}
+
+/* A process ends without waiting for what it launched; another one sees the memory that it worked on. */
+static int exit_shared(void)
+{
+    volatile unsigned *page =
+            (volatile unsigned *)mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    bool lost = false;
+    for (int way = 0; way < 3; way++) {
+        *page = 0;
+        pid_t child = fork();
+        if (!child) {
+            unsigned *cell;
+            OK(cudaHostRegister((void *)page, 4096, cudaHostRegisterMapped));
+            OK(cudaHostGetDevicePointer((void **)&cell, (void *)page, 0));
+            for (int k = 0; k < 400; k++)
+                count_up<<<1, 1>>>(cell);
+            OK(cudaDeviceSynchronize());
+            for (int k = 0; k < 230; k++)
+                count_up<<<1, 1>>>(cell);
+            if (way == 0)
+                exit(3);
+            usleep(way == 1 ? 100 : 20000); /* less, and more, than the shim holds anything */
+            if (way == 1)
+                exit(3);
+            _exit(3);
+        }
+        printf("child ended with %d\n", end_of(child));
+        printf("# counted %u\n", *page);
+        printf("nothing lost: %s\n", *page == 630 ? "yes" : "no");
+        lost = lost || *page != 630;
+    }
+    return lost;
+}
+
 static const struct test tests[] = {
-        {"refused", refused},           {"bad_address", bad_address}, {"misaligned", misaligned},
-        {"trapped", trapped},           {"asserted", asserted},       {"last_error", last_error},
-        {"exit_return", exit_return},   {"exit_call", exit_call},     {"exit_at_once", exit_at_once},
-        {"exit_abort", exit_abort},     {"exit_signal", exit_signal}, {"exit_thread", exit_thread},
+        {"refused", refused},           {"bad_address", bad_address},
+        {"misaligned", misaligned},     {"trapped", trapped},
+        {"asserted", asserted},         {"last_error", last_error},
+        {"exit_return", exit_return},   {"exit_call", exit_call},
+        {"exit_at_once", exit_at_once}, {"exit_abort", exit_abort},
+        {"exit_signal", exit_signal},   {"exit_thread", exit_thread},
         {"fork_pending", fork_pending}, {"fork_first", fork_first},
+        {"end_capture", end_capture},   {"too_many_blocks", too_many_blocks},
+        {"stack_limit", stack_limit},   {"exit_shared", exit_shared},
 };
 TESTS_MAIN(tests)

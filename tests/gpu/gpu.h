@@ -2,8 +2,8 @@
  *
  * A test prints what a correct run prints, the same each time: the runner compares the text of a plain run with that of
  * a run under the shim, byte for byte, and the exit status. Lines that begin with "# " are for people and not compared;
- * "~ NAME VALUE LIMIT" is a time that may grow at most by the factor LIMIT. A test returns 0, 1 (failed) or 77 (cannot
- * run here).
+ * "~ NAME VALUE LIMIT" is a time that may grow at most by the factor LIMIT; "@ replayed N" says that the shim must
+ * replay so many launches, or the test shows nothing. A test returns 0, 1 (failed) or 77 (cannot run here).
  */
 #ifndef AUTOGRAPH_GPU_GPU_H
 #define AUTOGRAPH_GPU_GPU_H
@@ -35,6 +35,12 @@ struct test {
 
 /* Prints the code of a call whatever it is. */
 #define CODE(call) printf("%s -> %s\n", #call, cudaGetErrorName(call))
+
+/* The least number of launches that the shim must replay; far below what it should. */
+static inline void must_replay(int launches)
+{
+    printf("@ replayed %d\n", launches);
+}
 
 static inline double now(void)
 {
@@ -73,6 +79,7 @@ template <typename T> static T *device_zeros(size_t count)
     T *p;
     OK(cudaMalloc(&p, count * sizeof(T)));
     OK(cudaMemset(p, 0, count * sizeof(T)));
+    OK(cudaDeviceSynchronize()); /* streams that do not wait for the NULL stream must find the zeros too */
     return p;
 }
 

@@ -34,6 +34,71 @@ static int pdl(void)
         OK(cudaLaunchKernelEx(&config, dependent, state, k % 40 < 20 ? k % 40 : k));
     }
     print_hash("state", state, 256);
+    must_replay(1000);
+    return 0;
+}
+
+#define EARLY 64
+#define LATE 8192
+
+/* Lets the next launch start at once, and is still at work when that one looks for its results. */
+__global__ static void primary(unsigned *data, unsigned a, long long cycles)
+{
+#if __CUDA_ARCH__ >= 900
+    cudaTriggerProgrammaticLaunchCompletion();
+    cudaGridDependencySynchronize();
+#endif
+    long long begin = clock64();
+    while (clock64() - begin < cycles)
+        ;
+    for (unsigned i = blockIdx.x * blockDim.x + threadIdx.x; i < LATE; i += gridDim.x * blockDim.x)
+        data[i] = turn(data[i], a + i);
+}
+
+/* Starts while the primary runs; what it reads after the wait must be the primary's. */
+__global__ static void secondary(unsigned *out, const unsigned *data, unsigned a)
+{
+    unsigned own = a * 3u + threadIdx.x; /* what may be done early */
+#if __CUDA_ARCH__ >= 900
+    cudaGridDependencySynchronize();
+#endif
+    for (unsigned i = threadIdx.x; i < LATE; i += EARLY)
+        own = turn(own, data[i]);
+    out[threadIdx.x] = turn(out[threadIdx.x], own);
+}
+
+/* Pairs that overlap, and chains in which each overlaps the one before, after launches that do not. */
+static int pdl_pairs(void)
+{
+    unsigned *data = device_zeros<unsigned>(LATE), *out = device_zeros<unsigned>(EARLY);
+    cudaStream_t stream;
+    int major;
+    OK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0));
+    if (major < 9)
+        return SKIP;
+    OK(cudaStreamCreate(&stream));
+    cudaLaunchAttribute attribute = {};
+    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute.val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchConfig_t config = {};
+    config.stream = stream;
+    config.attrs = &attribute;
+    const long long cycles = cycles_of(3);
+    for (unsigned k = 0; k < 10000; k++) {
+        config.gridDim = 8;
+        config.blockDim = 256;
+        config.numAttrs = k % 5 != 0; /* every fifth pair begins with a launch that waits */
+        OK(cudaLaunchKernelEx(&config, primary, data, k % 25, cycles));
+        config.gridDim = 1;
+        config.blockDim = EARLY;
+        config.numAttrs = 1;
+        OK(cudaLaunchKernelEx(&config, secondary, out, (const unsigned *)data, k % 10));
+        if (k % 7 == 3) /* something of another kind ends the chain */
+            OK(cudaMemsetAsync(data + k % LATE, (int)k % 100, 4, stream));
+    }
+    print_hash("data", data, LATE * 4);
+    print_hash("out", out, EARLY * 4);
+    must_replay(1000);
     return 0;
 }
 
@@ -71,6 +136,7 @@ static int cluster(void)
         OK(cudaLaunchKernelEx(&config, neighbours, state, k % 50));
     }
     print_hash("state", state, 32 * 16 * 4);
+    must_replay(1000);
     attribute.val.clusterDim.x = 3;
     CODE(cudaLaunchKernelEx(&config, neighbours, state, 0u));
     CODE(cudaGetLastError());
@@ -100,16 +166,20 @@ static int cooperative(void)
     OK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per, phases, 256, 0));
     OK(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, 0));
     void *arguments[] = {&count, &wrong};
-    for (int k = 0; k < 300; k++) {
-        train(state, 0, 1);
+    for (int k = 0; k < 10000; k++) {
+        if (k % 30 == 0)
+            train(state, 0, 1);
         OK(cudaLaunchCooperativeKernel(phases, dim3(per * processors), dim3(256), arguments, 0, 0));
     }
     print_hash("phases", count, 5 * 4);
     print_hash("state", state, 256);
+    unsigned bad;
+    OK(cudaMemcpy(&bad, wrong, 4, cudaMemcpyDeviceToHost));
+    printf("phases that met too few: %u\n", bad);
     CODE(cudaLaunchCooperativeKernel(phases, dim3(per * processors + 1), dim3(256), arguments, 0, 0));
     CODE(cudaGetLastError());
     print_hash("after refusal", count, 5 * 4);
-    return 0;
+    return bad != 0;
 }
 
 __global__ static void sample(cudaTextureObject_t texture, cudaSurfaceObject_t surface, float *sum, int width,
@@ -201,6 +271,40 @@ static int symbols(void)
     return 0;
 }
 
+/* Two streams take turns with one constant, ordered by events. */
+static int symbols_two_streams(void)
+{
+    unsigned long long *sum = device_zeros<unsigned long long>(1);
+    unsigned *pinned;
+    cudaStream_t streams[2];
+    cudaEvent_t done[2], copied[16];
+    OK(cudaHostAlloc(&pinned, 16 * sizeof *pinned, 0));
+    for (int s = 0; s < 2; s++) {
+        OK(cudaStreamCreateWithFlags(&streams[s], cudaStreamNonBlocking));
+        OK(cudaEventCreateWithFlags(&done[s], cudaEventDisableTiming));
+    }
+    for (cudaEvent_t &e : copied)
+        OK(cudaEventCreateWithFlags(&e, cudaEventDisableTiming));
+    unsigned long long expected = 0;
+    for (unsigned k = 0; k < 10000; k++) {
+        cudaStream_t here = streams[k % 2];
+        if (k >= 16)
+            OK(cudaEventSynchronize(copied[k % 16]));
+        pinned[k % 16] = k;
+        OK(cudaStreamWaitEvent(here, done[(k + 1) % 2], 0));
+        OK(cudaMemcpyToSymbolAsync(symbol, &pinned[k % 16], sizeof k, 0, cudaMemcpyHostToDevice, here));
+        OK(cudaEventRecord(copied[k % 16], here));
+        add_symbol<<<1, 1, 0, here>>>(sum, 3);
+        OK(cudaEventRecord(done[k % 2], here));
+        expected = expected * 3 + k + 3;
+    }
+    unsigned long long is;
+    OK(cudaDeviceSynchronize());
+    OK(cudaMemcpy(&is, sum, sizeof is, cudaMemcpyDeviceToHost));
+    printf("sum %llu\n", is);
+    return is != expected;
+}
+
 static int pools(void)
 {
     cudaStream_t stream;
@@ -285,6 +389,18 @@ template <int WORDS> static void large(unsigned long long *sum)
     print_hash("sum", sum, 8);
 }
 
+/* Beyond 4 KB; the last one is all that the driver takes. */
+static int larger_arguments(void)
+{
+    unsigned long long *sum = device_zeros<unsigned long long>(1);
+    large<1024>(sum);
+    large<1025>(sum);
+    large<2000>(sum);
+    large<8189>(sum);
+    must_replay(500);
+    return 0;
+}
+
 struct padded {
     char small;
     double value; /* seven bytes before this are left as they are */
@@ -301,10 +417,7 @@ static int large_arguments(void)
     unsigned long long *sum = device_zeros<unsigned long long>(1);
     double *real = device_zeros<double>(1);
     large<1016>(sum);
-    large<1022>(sum);
-    large<1025>(sum);
-    large<2000>(sum);
-    large<8189>(sum);
+    large<1022>(sum); /* 4096 bytes with the pointer before it */
     for (unsigned k = 0; k < 1000; k++) {
         padded p;
         memset(&p, (int)scramble(k), sizeof p);
@@ -314,6 +427,7 @@ static int large_arguments(void)
         add_padded<<<1, 1>>>(real, p);
     }
     print_hash("padded", real, 8);
+    must_replay(1000);
     return 0;
 }
 
@@ -334,19 +448,73 @@ static int own_values(void)
             bad += host[k] != round * 1000 + k;
     }
     printf("bad %u\n", bad);
+    must_replay(5000);
     return bad != 0;
+}
+
+/* What a stream says about its launches, set before a loop and changed in the middle of it. */
+static int stream_attributes(void)
+{
+    unsigned *state = device_zeros<unsigned>(1 << 16);
+    cudaStream_t stream;
+    cudaStreamAttrValue value = {}, back = {};
+    OK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    for (int round = 0; round < 40; round++) {
+        cudaStreamAttrID which = cudaStreamAttributeAccessPolicyWindow;
+        value = {};
+        switch (round % 4) {
+        case 0: /* a window of memory that is to stay in the cache */
+            value.accessPolicyWindow.base_ptr = state;
+            value.accessPolicyWindow.num_bytes = (size_t)(1 + round % 8) << 14;
+            value.accessPolicyWindow.hitRatio = 0.5f;
+            value.accessPolicyWindow.hitProp = cudaAccessPropertyPersisting;
+            value.accessPolicyWindow.missProp = cudaAccessPropertyStreaming;
+            break;
+        case 1:
+            which = cudaLaunchAttributeMemSyncDomain;
+            value.memSyncDomain = round % 8 < 4 ? cudaLaunchMemSyncDomainRemote : cudaLaunchMemSyncDomainDefault;
+            break;
+        case 2:
+            which = cudaLaunchAttributeMemSyncDomainMap;
+            value.memSyncDomainMap.default_ = 0;
+            value.memSyncDomainMap.remote = round % 8 < 4 ? 0 : 1;
+            break;
+        default: /* no window any more */
+            break;
+        }
+        CODE(cudaStreamSetAttribute(stream, which, &value));
+        CODE(cudaStreamGetAttribute(stream, which, &back));
+        size_t told = which == cudaLaunchAttributeMemSyncDomain ? 4 : 2;
+        bool kept = which == cudaStreamAttributeAccessPolicyWindow
+                            ? back.accessPolicyWindow.num_bytes == value.accessPolicyWindow.num_bytes
+                            : !memcmp(&back, &value, told);
+        printf("kept %d\n", kept);
+        cudaGetLastError(); /* what a device cannot do is told above */
+        for (unsigned k = 0; k < 100; k++)
+            step<<<64, 64, 0, stream>>>(state, k % 20);
+        OK(cudaGetLastError());
+    }
+    print_hash("state", state, (1 << 16) * 4);
+    CODE(cudaCtxResetPersistingL2Cache());
+    train(state, stream, 10);
+    print_hash("state", state, (1 << 16) * 4);
+    return 0;
 }
 
 static const struct test tests[] = {
         {"pdl", pdl},
+        {"pdl_pairs", pdl_pairs},
         {"cluster", cluster},
         {"cooperative", cooperative},
         {"textures", textures},
         {"managed", managed},
         {"symbols", symbols},
+        {"symbols_two_streams", symbols_two_streams},
         {"pools", pools},
         {"shared_memory", shared_memory},
         {"large_arguments", large_arguments},
+        {"larger_arguments", larger_arguments},
         {"own_values", own_values},
+        {"stream_attributes", stream_attributes},
 };
 TESTS_MAIN(tests)

@@ -257,6 +257,79 @@ static int device_printf(void)
     return 0;
 }
 
+/* Text is out when a call that waits has returned, whichever it is. */
+static int printf_points(void)
+{
+    unsigned *state = device_zeros<unsigned>(64);
+    unsigned value;
+    cudaStream_t stream;
+    cudaEvent_t event;
+    OK(cudaStreamCreate(&stream));
+    OK(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+    for (int k = 0; k < 60; k++) {
+        train(state, stream, 1);
+        say<<<1, 1, 0, stream>>>(k);
+        train(state, stream, 1);
+        switch (k % 4) {
+        case 0:
+            OK(cudaStreamSynchronize(stream));
+            break;
+        case 1:
+            OK(cudaEventRecord(event, stream));
+            OK(cudaEventSynchronize(event));
+            break;
+        case 2:
+            OK(cudaMemcpy(&value, state, sizeof value, cudaMemcpyDeviceToHost));
+            break;
+        default:
+            OK(cudaDeviceSynchronize());
+        }
+        printf("host %d\n", k);
+    }
+    print_hash("state", state, 256);
+    return 0;
+}
+
+/* One launch says more than the buffer holds; which lines are left is the same, and what comes later is whole again. */
+static int printf_overflow(void)
+{
+    unsigned *state = device_zeros<unsigned>(64);
+    size_t size = 0;
+    CODE(cudaDeviceSetLimit(cudaLimitPrintfFifoSize, 64 << 10));
+    CODE(cudaDeviceGetLimit(&size, cudaLimitPrintfFifoSize));
+    printf("size %zu\n", size);
+    for (int round = 0; round < 6; round++) {
+        char name[] = "/tmp/printf.XXXXXX", line[256];
+        int kept = dup(1), file = mkstemp(name), lines = 0, first = -1, last = -1;
+        train(state, 0, 10);
+        OK(cudaDeviceSynchronize());
+        dup2(file, 1);
+        if (round % 2)
+            say_much<<<1, 1>>>(20000);
+        else
+            for (int k = 0; k < 50; k++)
+                say_much<<<1, 1>>>(3);
+        cudaError_t code = cudaDeviceSynchronize();
+        dup2(kept, 1);
+        FILE *text = fopen(name, "r");
+        while (text && fgets(line, sizeof line, text)) {
+            lines += strstr(line, "end of the buffer") != nullptr;
+            sscanf(line, "line %d", &last);
+            first = first < 0 ? last : first;
+        }
+        printf("%s: %d lines, from %d to %d\n", cudaGetErrorName(code), lines, first, last);
+        if (text)
+            fclose(text);
+        unlink(name);
+        close(file);
+        close(kept);
+    }
+    CODE(cudaDeviceSetLimit(cudaLimitPrintfFifoSize, 1 << 20)); /* the buffer is in use */
+    CODE(cudaGetLastError());
+    print_hash("state", state, 256);
+    return 0;
+}
+
 /* Work goes round four streams, each waiting for the one before by an event that is recorded again and again. */
 static int event_ring(void)
 {
@@ -277,6 +350,20 @@ static int event_ring(void)
     return 0;
 }
 
+/* Long enough for everything to be learnt, and for something to happen to it meanwhile. */
+static int many(void)
+{
+    unsigned *state = device_zeros<unsigned>(64);
+    for (int round = 0; round < 20; round++) {
+        train(state, 0, 700);
+        OK(cudaDeviceSynchronize());
+        printf("# round %d\n", round);
+    }
+    print_hash("state", state, 256);
+    must_replay(100000);
+    return 0;
+}
+
 static const struct test tests[] = {
         {"reset", reset},
         {"own_graphs", own_graphs},
@@ -286,6 +373,9 @@ static const struct test tests[] = {
         {"free_reuse", free_reuse},
         {"memory_full", memory_full},
         {"device_printf", device_printf},
+        {"printf_points", printf_points},
+        {"printf_overflow", printf_overflow},
         {"event_ring", event_ring},
+        {"many", many},
 };
 TESTS_MAIN(tests)

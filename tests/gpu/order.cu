@@ -2,7 +2,16 @@
 #include "gpu.h"
 #include <algorithm>
 #include <atomic>
+#include <sys/mman.h>
+#include <sys/wait.h>
 #include <thread>
+
+__device__ static unsigned long long device_ns(void)
+{
+    unsigned long long t;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t));
+    return t;
+}
 
 __global__ static void hand_over(volatile int *cell)
 {
@@ -119,6 +128,86 @@ static int priorities(void)
     printf("high before low: %s\n", early >= 28 ? "yes" : "no");
     print_hash("state", state, 256);
     return early < 28;
+}
+
+/* Short kernels of high priority go between the blocks of long ones of low priority, in graphs as without. */
+static int node_priority(void)
+{
+    int least, greatest, processors;
+    cudaStream_t low, high;
+    unsigned *state = device_zeros<unsigned>(64);
+    std::vector<double> times;
+    OK(cudaDeviceGetStreamPriorityRange(&least, &greatest));
+    if (least == greatest)
+        return SKIP;
+    OK(cudaStreamCreateWithPriority(&low, cudaStreamNonBlocking, least));
+    OK(cudaStreamCreateWithPriority(&high, cudaStreamNonBlocking, greatest));
+    OK(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, 0));
+    const long long cycles = cycles_of(40);
+    for (int round = 0; round < 40; round++) {
+        for (int k = 0; k < 20; k++) /* each keeps all processors busy for 16 times as long as one block takes */
+            spin<<<processors * 32, 1024, 0, low>>>(cycles);
+        usleep(1500);
+        double begin = now();
+        train(state, high, 1);
+        OK(cudaStreamSynchronize(high));
+        if (round >= 10)
+            times.push_back(now() - begin);
+        OK(cudaStreamSynchronize(low));
+    }
+    std::sort(times.begin(), times.end());
+    printf("~ high_us %.0f 2.0\n", times[times.size() / 2] * 1e6);
+    print_hash("state", state, 256);
+    must_replay(400);
+    return 0;
+}
+
+/* Takes a while, and notes on the device's own clock when it began or ended. */
+__global__ static void timed_spin(long long cycles, unsigned long long *began, unsigned long long *ended)
+{
+    if (began)
+        *began = device_ns();
+    long long begin = clock64();
+    while (clock64() - begin < cycles)
+        ;
+    if (ended)
+        *ended = device_ns();
+}
+
+/* What events say of a repeating sequence is within 5 % of what its kernels read from the device's clock. */
+static int timing_truth(void)
+{
+    unsigned long long *stamps = device_zeros<unsigned long long>(400), host[400];
+    cudaEvent_t events[400];
+    int off = 0;
+    const long long cycles = cycles_of(200);
+    for (cudaEvent_t &e : events)
+        OK(cudaEventCreate(&e));
+    for (int k = 0; k < 500; k++)
+        spin<<<1, 32>>>(cycles);
+    for (int round = 0; round < 200; round++) { /* no wait in between: the device always has work */
+        OK(cudaEventRecord(events[2 * round]));
+        for (int k = 0; k < 10; k++)
+            timed_spin<<<1, 1>>>(cycles, k == 0 ? stamps + 2 * round : nullptr,
+                                 k == 9 ? stamps + 2 * round + 1 : nullptr);
+        OK(cudaEventRecord(events[2 * round + 1]));
+        spin<<<1, 32>>>(cycles);
+    }
+    OK(cudaDeviceSynchronize());
+    OK(cudaMemcpy(host, stamps, sizeof host, cudaMemcpyDeviceToHost));
+    double worst = 0;
+    for (int round = 0; round < 200; round++) {
+        float ms;
+        OK(cudaEventElapsedTime(&ms, events[2 * round], events[2 * round + 1]));
+        double truth = (double)(host[2 * round + 1] - host[2 * round]) * 1e-6;
+        double error = (ms - truth) / truth;
+        worst = std::max(worst, error < 0 ? -error : error);
+        off += error > 0.05 || error < -0.05;
+    }
+    printf("# farthest from the truth %.2f %%, rounds off %d\n", worst * 100, off);
+    printf("within 5 %%: %s\n", off <= 4 ? "yes" : "no"); /* another process may have the device in between */
+    must_replay(500);
+    return off > 4;
 }
 
 /* Events inside a repeating sequence still tell its time. */
@@ -266,6 +355,195 @@ static int full_queue(void)
     return 0;
 }
 
+__global__ static void wait_briefly(volatile int *flag)
+{
+    unsigned long long begin = device_ns();
+    while (!*flag && device_ns() - begin < 1500000000)
+        __nanosleep(500);
+}
+
+/* A kernel waits for a copy that a helper thread makes on a stream of its own, while the queue behind it is full. */
+static int helper_copy(void)
+{
+    int *flag = device_zeros<int>(1), *pinned;
+    unsigned *state = device_zeros<unsigned>(64);
+    cudaStream_t stream, side;
+    OK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    OK(cudaStreamCreateWithFlags(&side, cudaStreamNonBlocking));
+    OK(cudaHostAlloc(&pinned, sizeof *pinned, 0));
+    *pinned = 1;
+    OK(cudaMemcpyAsync(flag, pinned, sizeof *flag, cudaMemcpyHostToDevice, side));
+    train(state, stream, 100);
+    OK(cudaDeviceSynchronize());
+    for (int round = 0; round < 3; round++) {
+        OK(cudaMemsetAsync(flag, 0, sizeof *flag, stream));
+        OK(cudaStreamSynchronize(stream));
+        wait_briefly<<<1, 1, 0, stream>>>(flag);
+        double released = 0;
+        std::thread helper([&] {
+            usleep(100000);
+            if (round == 0)
+                OK(cudaMemcpy(flag, pinned, sizeof *flag, cudaMemcpyHostToDevice));
+            else
+                OK(cudaMemcpyAsync(flag, pinned, sizeof *flag, cudaMemcpyHostToDevice, side));
+            if (round == 2)
+                OK(cudaStreamSynchronize(side));
+            released = now();
+        });
+        double begin = now();
+        train(state, stream, 250);
+        helper.join();
+        printf("helper was let through: %s\n", released - begin < 1 ? "yes" : "no");
+        OK(cudaStreamSynchronize(stream));
+    }
+    print_hash("state", state, 256);
+    return 0;
+}
+
+/* What the driver answers inside a host function, each call of it. Nothing but these codes may come of them. */
+static unsigned *inside_state;
+static cudaStream_t inside_stream, inside_other;
+static cudaEvent_t inside_event;
+static std::atomic<int> inside_done;
+
+static void ask_inside(void *)
+{
+    void *p = nullptr;
+    int device = -1;
+    CODE(cudaGetDevice(&device));
+    step<<<1, 64, 0, inside_other>>>(inside_state, 3);
+    CODE(cudaGetLastError());
+    step<<<1, 64, 0, inside_stream>>>(inside_state, 3);
+    CODE(cudaGetLastError());
+    CODE(cudaMemsetAsync(inside_state, 1, 256, inside_other));
+    CODE(cudaEventRecord(inside_event, inside_other));
+    CODE(cudaEventQuery(inside_event));
+    CODE(cudaStreamQuery(inside_other));
+    CODE(cudaMalloc(&p, 256));
+    cudaGetLastError();
+    inside_done++;
+}
+
+static int inside_host_functions(void)
+{
+    unsigned *own = device_zeros<unsigned>(64);
+    cudaGraph_t graph;
+    cudaGraphExec_t exec;
+    alarm(30); /* a driver that does not refuse may wait for ever */
+    inside_state = device_zeros<unsigned>(64);
+    OK(cudaStreamCreateWithFlags(&inside_stream, cudaStreamNonBlocking));
+    OK(cudaStreamCreateWithFlags(&inside_other, cudaStreamNonBlocking));
+    OK(cudaEventCreateWithFlags(&inside_event, cudaEventDisableTiming));
+    train(inside_state, inside_other, 30);
+    train(inside_state, inside_stream, 30);
+    OK(cudaDeviceSynchronize());
+    for (int way = 0; way < 3; way++) {
+        printf("%s\n", way == 0 ? "function" : way == 1 ? "callback" : "graph node");
+        train(own, inside_stream, 2);
+        if (way == 0) {
+            OK(cudaLaunchHostFunc(inside_stream, ask_inside, nullptr));
+        } else if (way == 1) {
+            OK(cudaStreamAddCallback(
+                    inside_stream, [](cudaStream_t, cudaError_t, void *) { ask_inside(nullptr); }, nullptr, 0));
+        } else {
+            OK(cudaStreamBeginCapture(inside_stream, cudaStreamCaptureModeRelaxed));
+            OK(cudaLaunchHostFunc(inside_stream, ask_inside, nullptr));
+            OK(cudaStreamEndCapture(inside_stream, &graph));
+            OK(cudaGraphInstantiate(&exec, graph, 0));
+            OK(cudaGraphLaunch(exec, inside_stream));
+        }
+        while (inside_done <= way) /* no call meanwhile */
+            usleep(1000);
+        CODE(cudaDeviceSynchronize());
+        print_hash("state", inside_state, 256);
+        train(own, inside_stream, 2);
+    }
+    print_hash("own", own, 256);
+    return 0;
+}
+
+/* What the two processes of ranks() share. */
+struct shared_page {
+    int cell[2], out[2];
+    int rounds[2];
+};
+
+/* Tells the other process's kernel a number and waits for its own. */
+__global__ static void exchange(volatile int *mine, const volatile int *theirs, int value, int *out)
+{
+    *mine = value;
+    __threadfence_system();
+    for (long k = 0; k < 20000000 && *theirs != value; k++)
+        __nanosleep(500);
+    *out = *theirs;
+    __threadfence_system();
+}
+
+/* One of two processes whose kernels wait for each other, as the ranks of a collective do. Between launch and answer it
+ * makes no call, and no process may rely on the other having been synchronised.
+ */
+static int rank_of_two(volatile shared_page *page, int rank)
+{
+    shared_page *device;
+    int wrong = 0;
+    OK(cudaHostRegister((void *)page, sizeof *page, cudaHostRegisterMapped));
+    OK(cudaHostGetDevicePointer((void **)&device, (void *)page, 0));
+    unsigned *state = device_zeros<unsigned>(64);
+    OK(cudaDeviceSynchronize());
+    const int rounds = 60;
+    for (int round = 1; round <= rounds; round++) {
+        for (unsigned k = 0; k < 8; k++)
+            step<<<1, 64>>>(state, k);
+        exchange<<<1, 1>>>(&device->cell[rank], &device->cell[1 - rank], round, &device->out[rank]);
+        double begin = now();
+        while (page->out[rank] != round && now() - begin < 5)
+            usleep(20);
+        wrong += page->out[rank] != round;
+        __atomic_store_n(&page->rounds[rank], round, __ATOMIC_SEQ_CST);
+        while (__atomic_load_n(&page->rounds[1 - rank], __ATOMIC_SEQ_CST) < round && now() - begin < 10)
+            usleep(20);
+        if (wrong)
+            break;
+    }
+    printf("rank %d: wrong %d\n", rank, wrong);
+    print_hash("state", state, 256);
+    return wrong != 0;
+}
+
+static int ranks(void)
+{
+    int status = 0;
+    void *page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    pid_t child[2];
+    for (int rank = 0; rank < 2; rank++) {
+        char name[64];
+        snprintf(name, sizeof name, "/tmp/ranks.%d.%d", (int)getpid(), rank);
+        child[rank] = fork();
+        if (child[rank] == 0) { /* each writes apart, so that the order of lines is the same in every run */
+            if (!freopen(name, "w", stdout))
+                _exit(9);
+            int failed = rank_of_two((volatile shared_page *)page, rank);
+            fflush(stdout);
+            exit(failed);
+        }
+    }
+    bool failed = false;
+    for (int rank = 0; rank < 2; rank++) {
+        char name[64], line[256];
+        waitpid(child[rank], &status, 0);
+        snprintf(name, sizeof name, "/tmp/ranks.%d.%d", (int)getpid(), rank);
+        FILE *file = fopen(name, "r");
+        while (file && fgets(line, sizeof line, file))
+            fputs(line, stdout);
+        if (file)
+            fclose(file);
+        unlink(name);
+        printf("ended with %d\n", WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status));
+        failed = failed || status != 0;
+    }
+    return failed;
+}
+
 __global__ static void copy_cell(int *to, const int *from)
 {
     *to = *from + 1;
@@ -330,11 +608,16 @@ static const struct test tests[] = {
         {"managed_turns", managed_turns},
         {"no_synchronise", no_synchronise},
         {"priorities", priorities},
+        {"node_priority", node_priority},
         {"timing", timing},
+        {"timing_truth", timing_truth},
         {"busy_query", busy_query},
         {"poller", poller},
         {"behind_blocking", behind_blocking},
         {"full_queue", full_queue},
+        {"helper_copy", helper_copy},
+        {"inside_host_functions", inside_host_functions},
+        {"ranks", ranks},
         {"host_functions", host_functions},
         {"pageable", pageable},
         {"null_stream", null_stream},

@@ -1,11 +1,16 @@
 """Runs one program with a time limit and reads what it printed."""
 import glob
+import itertools
 import json
 import os
 import re
 import signal
 import subprocess
+import tempfile
+import threading
 import time
+
+MARK = "GPU_SUITE_RUN"  # in the environment of all that a run starts
 
 
 class Run:
@@ -14,7 +19,7 @@ class Run:
 
     def text(self):
         """The lines that two runs must share."""
-        return "".join(line for line in self.out.splitlines(True) if not line.startswith(("# ", "~ ")))
+        return "".join(line for line in self.out.splitlines(True) if not line.startswith(("# ", "~ ", "@ ")))
 
     def comment(self):
         return next((line[2:] for line in self.out.splitlines() if line.startswith("# ")), "")
@@ -22,6 +27,10 @@ class Run:
     def times(self):
         found = re.findall(r"^~ (\S+) (\S+) (\S+)$", self.out, re.M)
         return {name: (float(value), float(limit)) for name, value, limit in found}
+
+    def replayed(self):
+        """How many launches the shim must replay, by the test's own word."""
+        return int(next(iter(re.findall(r"^@ replayed (\d+)$", self.out, re.M)), 0))
 
     def end(self):
         if self.hung:
@@ -33,18 +42,59 @@ class Run:
         return "\n".join(line[:300] for line in lines)
 
 
-def run_once(argv, env, limit):
-    begin = time.monotonic()
-    hung = False
-    with subprocess.Popen(argv, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          text=True, errors="replace", start_new_session=True) as process:
+class Stopped(Exception):
+    """The suite ends early; the run was killed or not begun."""
+
+
+class Runner:
+    """Starts programs, and ends all that they started: their own sessions as well, which inherit the mark."""
+
+    def __init__(self):
+        self.stopped = threading.Event()
+        self.numbers = itertools.count()
+
+    def run(self, argv, env, limit):
+        if self.stopped.is_set():
+            raise Stopped
+        begin, hung = time.monotonic(), False
+        mark = f"{os.getpid()}.{next(self.numbers)}"
+        # files, not pipes: what a program leaves behind may keep them open
+        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+            process = subprocess.Popen(argv, env={**env, MARK: mark}, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
+                                       start_new_session=True)
+            while process.poll() is None and not hung and not self.stopped.is_set():
+                try:
+                    process.wait(0.2)
+                except subprocess.TimeoutExpired:
+                    hung = time.monotonic() - begin > limit
+            wall = time.monotonic() - begin
+            cut = process.poll() is None
+            if cut:
+                process.kill()
+            kill_marked(mark)
+            process.wait()
+            if cut and not hung:
+                raise Stopped
+            text = []
+            for file in (out, err):
+                file.seek(0)
+                text.append(file.read().decode(errors="replace"))
+        return Run(process.returncode, *text, wall, limit, hung)
+
+    def stop(self):
+        self.stopped.set()
+
+
+def kill_marked(mark):
+    """Ends the processes that have this mark in their environment."""
+    wanted = f"{MARK}={mark}".encode()
+    for path in glob.glob("/proc/[0-9]*/environ"):
         try:
-            out, err = process.communicate(timeout=limit)
-        except subprocess.TimeoutExpired:
-            hung = True
-            os.killpg(process.pid, signal.SIGKILL)
-            out, err = process.communicate()
-    return Run(process.returncode, out, err, time.monotonic() - begin, limit, hung)
+            with open(path, "rb") as f:
+                if wanted in f.read().split(b"\0"):
+                    os.kill(int(path.split("/")[2]), signal.SIGKILL)
+        except OSError:
+            continue
 
 
 def statistics_of(folder, prefix):
