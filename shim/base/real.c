@@ -70,7 +70,8 @@ static void *versioned(void *handle, const char *name)
     return function;
 }
 
-static dlsym_function find_dlsym(void)
+/* A function of libc itself; NULL when that cannot be found. */
+static void *of_libc(const char *name)
 {
     Dl_info info;
     ag_dlopen_function next = (ag_dlopen_function)versioned(RTLD_NEXT, "dlopen");
@@ -78,10 +79,10 @@ static dlsym_function find_dlsym(void)
     if (next != NULL && dladdr((void *)dlvsym, &info) != 0)
         libc = next(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
     if (libc != NULL) {
-        function = versioned(libc, "dlsym");
+        function = versioned(libc, name);
         dlclose(libc);
     }
-    return function != NULL ? (dlsym_function)function : dlsym;
+    return function;
 }
 
 void *ag_real_symbol(void *handle, const char *name)
@@ -89,7 +90,8 @@ void *ag_real_symbol(void *handle, const char *name)
     static _Atomic(dlsym_function) real;
     dlsym_function function = atomic_load_explicit(&real, memory_order_acquire);
     if (function == NULL) {
-        function = find_dlsym();
+        void *found = of_libc("dlsym");
+        function = found != NULL ? (dlsym_function)found : dlsym;
         atomic_store_explicit(&real, function, memory_order_release);
     }
     return function(handle, name);
@@ -114,19 +116,23 @@ static bool is_own(void *library)
            own.dli_fbase == info.dli_fbase;
 }
 
-/* The driver among the libraries that are loaded. A handle of dlopen is a library's link map, in glibc. */
+/* The driver among the libraries that are loaded; NULL when it is not there. */
 static void *loaded_driver(void)
 {
     Dl_info info;
     struct link_map *map = NULL;
-    if (dladdr1((void *)is_own, &info, (void **)&map, RTLD_DL_LINKMAP) == 0 || map == NULL)
+    ag_dlopen_function open = (ag_dlopen_function)of_libc("dlopen");
+    if (open == NULL || dladdr1((void *)is_own, &info, (void **)&map, RTLD_DL_LINKMAP) == 0 || map == NULL)
         return NULL;
     while (map->l_prev != NULL)
         map = map->l_prev;
     for (; map != NULL; map = map->l_next) {
         const char *base = map->l_name != NULL ? strrchr(map->l_name, '/') : NULL;
-        if (base != NULL && strncmp(base, "/libcuda.so", 11) == 0 && !is_own(map))
-            return map;
+        void *handle = NULL;
+        if (base != NULL && strncmp(base, "/libcuda.so", 11) == 0)
+            handle = open(map->l_name, RTLD_LAZY | RTLD_NOLOAD);
+        if (handle != NULL && !is_own(handle))
+            return handle;
     }
     return NULL;
 }

@@ -6,7 +6,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -192,14 +191,11 @@ static size_t write_json(char *text, size_t size, const struct ag_stats *total, 
 void ag_stats_write(const struct ag_stats *total, const char *pattern, int driver_version)
 {
     char path[4096];
-    size_t capacity = 8192 + AG_SPANS_SHOWN * 72, size = 0;
-    char *text = malloc(capacity); /* exit() may be called on a small stack */
-    if (text != NULL)
-        size = write_json(text, capacity, total, driver_version);
+    /* exit() may be called on a small stack, and in a process with two libcs (dlmopen) the heap had better not grow */
+    static char text[8192 + AG_SPANS_SHOWN * 72];
+    size_t size = write_json(text, sizeof text, total, driver_version);
     int fd = -1, problem = 0;
-    if (text == NULL)
-        problem = ENOMEM;
-    else if (strcmp(pattern, "-") == 0)
+    if (strcmp(pattern, "-") == 0)
         fd = STDOUT_FILENO;
     else if (ag_options_expand(pattern, path, sizeof path) != 0)
         problem = ENAMETOOLONG;
@@ -222,7 +218,6 @@ void ag_stats_write(const struct ag_stats *total, const char *pattern, int drive
         if (fd != STDOUT_FILENO && close(fd) != 0)
             problem = errno;
     }
-    free(text);
     if (problem != 0) {
         char line[512];
         int length = snprintf(line, sizeof line, "autograph: cannot write statistics to %.300s: %s\n", pattern,

@@ -32,7 +32,12 @@ $(BENCH)/libraries: tests/bench/libraries.cu tests/bench/loops.h
 	@mkdir -p $(@D)
 	$(Q)$(NVCC_ALL) -cudart static $< -o $@ -L$(BENCH_LIB_DIR) -lcublas -lcufft -Xlinker -rpath,$(BENCH_LIB_DIR)
 
-BENCH_BUILT = $(BENCH)/libfloor.so $(if $(NVCC),$(BENCH_LOOPS) $(if $(word 2,$(BENCH_LIBS)),$(BENCH)/libraries))
+$(BENCH)/pass_through: tests/bench/pass_through.c $(B)/sim/libcuda.so.1
+	$(call say,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS_ALL) $(CUDA_CPPFLAGS) $^ -o $@ -ldl
+
+BENCH_BUILT = $(BENCH)/libfloor.so $(BENCH)/pass_through $(if $(NVCC),$(BENCH_LOOPS) $(if $(word 2,$(BENCH_LIBS)),$(BENCH)/libraries))
 
 .PHONY: bench bench-build
 bench-build: $(BENCH_BUILT)
