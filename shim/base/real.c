@@ -108,6 +108,8 @@ ag_dlopen_function ag_real_dlopen(void)
     return function;
 }
 
+/* A tool's dlopen may answer with whoever defines the driver's names first in the process: Nsight Compute preloads a
+ * library that stands in for the driver, and ours is in front of it. */
 static bool is_own(void *library)
 {
     Dl_info own, info;
@@ -137,6 +139,17 @@ static void *loaded_driver(void)
     return NULL;
 }
 
+const char *ag_real_stand_in(const char *file)
+{
+    Dl_info info;
+    void *given = ag_real_dlopen()(file, RTLD_LAZY | RTLD_NOLOAD);
+    if (given == NULL)
+        return NULL;
+    void *next = is_own(given) ? ag_real_symbol(RTLD_NEXT, "cuGetProcAddress") : NULL;
+    dlclose(given);
+    return next != NULL && dladdr(next, &info) != 0 ? info.dli_fname : NULL;
+}
+
 static void open_driver(void)
 {
     /* a hook only runs when the driver is loaded already; loading it here as well serves symbols that a program was
@@ -145,9 +158,8 @@ static void open_driver(void)
     void *driver = next("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
     if (driver == NULL)
         driver = next("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
-    /* a tool's dlopen may answer with whoever defines the driver's names in the process (Nsight Compute's does) */
     if (driver != NULL && is_own(driver))
-        driver = loaded_driver();
+        driver = ag_real_symbol(RTLD_NEXT, "cuGetProcAddress") != NULL ? RTLD_NEXT : loaded_driver();
     if (driver != NULL)
         missing = CUDA_ERROR_NOT_FOUND;
     for (size_t i = 0; i < ENTRY_COUNT; i++) {

@@ -39,6 +39,11 @@ bool ag_real_suffices(void);
  * its own functions, which call us, or look for the next one in line behind itself instead of behind us. */
 void *ag_real_symbol(void *handle, const char *name);
 
+/* The path of the library that a tool has put in the driver's place, when the tool takes this library for it: its
+ * dlopen answers the driver's name with this library. NULL when there is no such thing. Lives as long as that library
+ * is loaded. */
+const char *ag_real_stand_in(const char *file);
+
 /* The next dlopen in line after this library's own. Never NULL: libc has one. */
 typedef void *(*ag_dlopen_function)(const char *file, int mode);
 ag_dlopen_function ag_real_dlopen(void);

@@ -75,7 +75,14 @@ void *ag_preload_dlopen(const char **file, unsigned long *mode, const void *call
     ag_options_load();
     if ((*mode & RTLD_DEEPBIND) != 0)
         go_blind("a library was opened with RTLD_DEEPBIND");
-    if (*file == NULL || ag_options.mode == AG_MODE_OFF || !names_driver(*file) || is_driver(caller))
+    if (*file == NULL || !names_driver(*file) || is_driver(caller))
+        return (void *)next;
+    const char *stand_in = ag_real_stand_in(*file);
+    if (stand_in != NULL) {
+        go_blind("a tool has another library in the driver's place");
+        *file = stand_in;
+    }
+    if (stand_in != NULL || ag_options.mode == AG_MODE_OFF)
         return (void *)next;
     /* where the program would get nothing it gets nothing, with its own message */
     void *own = ag_locate_open(*file, *mode, caller);

@@ -1,5 +1,5 @@
-/* Another preloaded library, whose dlopen takes for the driver whatever library defines the driver's names already, as
- * profilers do that look for the driver inside the process. */
+/* Another preloaded library, which stands in for the driver (the simulated one is linked into it), and whose dlopen
+ * answers the driver's name with whoever defines the driver's functions first: Nsight Compute has one. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <string.h>
@@ -11,10 +11,11 @@ __attribute__((visibility("default"))) void *dlopen(const char *file, int mode)
     static dlopen_type *real;
     if (real == NULL)
         *(void **)&real = dlsym(RTLD_NEXT, "dlopen");
-    void *handle = real(file, mode), *defined = dlsym(RTLD_DEFAULT, "cuGetProcAddress");
+    const char *base = file != NULL ? strrchr(file, '/') : NULL;
+    void *defined = dlsym(RTLD_DEFAULT, "cuGetProcAddress");
     Dl_info info;
-    if (handle != NULL && file != NULL && strstr(file, "libcuda.so") != NULL && defined != NULL &&
-        dladdr(defined, &info) != 0)
+    base = base != NULL ? base + 1 : file;
+    if (base != NULL && strcmp(base, "libcuda.so.1") == 0 && defined != NULL && dladdr(defined, &info) != 0)
         return real(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
-    return handle;
+    return real(file, mode);
 }

@@ -36,6 +36,11 @@ $(DOORS)/libruntime_%.so: $(B)/tests/doors/runtime.o $(B)/tests/doors/work.o
 	@mkdir -p $(@D)
 	$(Q)$(CC) -shared -o $@ $^ $(LDFLAGS_ALL) -ldl
 
+$(DOORS)/interpose_driver.so: $(B)/tests/doors/interpose_driver.o $(patsubst %.c,$(B)/%.o,$(wildcard tests/sim/*.c))
+	$(call say,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -shared -o $@ $^ $(LDFLAGS_ALL) -ldl
+
 $(DOORS)/interpose_%.so: $(B)/tests/doors/interpose_%.o
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
