@@ -57,10 +57,11 @@ void ag_memory_run_release(struct ag_memory_run *run);
 /* Counts of allocations, and of bytes. */
 struct ag_memory_verdict {
     size_t compared, different;
-    uint64_t bytes;                      /* compared; in whole pieces */
-    uint64_t noise;                      /* bytes of compared allocations that differ between the plain runs */
-    size_t noisy, unread, missing, more; /* not compared: nothing in them is the same in the plain runs; some run could
-                                            not read it; not in each run; only with the shim */
+    uint64_t bytes; /* compared; in whole pieces */
+    uint64_t noise; /* bytes of compared allocations that differ between the plain runs */
+    /* not compared: nothing in them is the same in the plain runs; not in each run; only with the shim; and those that
+     * some run could not read, by why */
+    size_t noisy, missing, more, unread[AG_MEMORY_STATES];
 };
 
 /* Compares the checked run with the first plain one, leaving out what differs between the two plain ones, and prints

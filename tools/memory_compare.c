@@ -36,16 +36,17 @@ static uint64_t differences(const struct ag_memory_allocation *a, const struct a
     return count;
 }
 
-/* How many allocations of the two threads, which allocate the same, differ. */
-static size_t distance(const struct comparison *c, const struct ag_memory_run *run, const struct ag_memory_thread *mine,
-                       const struct ag_memory_thread *other)
+/* How many pieces of two threads, which allocate the same, differ. */
+static uint64_t distance(const struct comparison *c, const struct ag_memory_run *run,
+                         const struct ag_memory_thread *mine, const struct ag_memory_thread *other)
 {
-    size_t count = 0;
+    uint64_t count = 0;
     for (size_t i = 0; i < mine->count; i++) {
         const struct ag_memory_allocation *a = &c->plain->allocations[mine->first + i];
         const struct ag_memory_allocation *b = &run->allocations[other->first + i];
         uint64_t first;
-        count += readable(a, b) && differences(a, b, c->noise[mine->first + i], &first) > 0;
+        if (readable(a, b))
+            count += differences(a, b, c->noise[mine->first + i], &first);
     }
     return count;
 }
@@ -58,12 +59,13 @@ static int match(const struct comparison *c, const struct ag_memory_run *run, si
         return ag_tool_fail(AG_TOOL_FAILED, "out of memory");
     for (size_t t = 0; t < c->plain->thread_count; t++) {
         const struct ag_memory_thread *mine = &c->plain->threads[t];
-        size_t best = SIZE_MAX, least = SIZE_MAX;
+        size_t best = SIZE_MAX;
+        uint64_t least = UINT64_MAX;
         for (size_t k = 0; k < run->thread_count && least > 0; k++) {
             const struct ag_memory_thread *other = &run->threads[k];
             if (taken[k] || other->signature != mine->signature || other->count != mine->count)
                 continue;
-            size_t now = distance(c, run, mine, other);
+            uint64_t now = distance(c, run, mine, other);
             if (now < least) {
                 best = k;
                 least = now;
@@ -162,8 +164,11 @@ static void judge(const struct comparison *c, size_t at, const struct ag_memory_
         verdict->missing++;
         return;
     }
-    if (!readable(a, again) || !readable(a, checked)) {
-        verdict->unread++;
+    unsigned unread = a->record.state       ? a->record.state
+                      : again->record.state ? again->record.state
+                                            : checked->record.state;
+    if (unread != AG_MEMORY_READ) {
+        verdict->unread[unread]++;
         return;
     }
     uint64_t first = 0, compared = 0, left_out = 0;
@@ -225,6 +230,12 @@ int ag_memory_compare(const struct ag_memory_run *plain, const struct ag_memory_
 
 void ag_memory_print(const struct ag_memory_verdict *verdict)
 {
+    static const char *const reasons[AG_MEMORY_STATES] = {
+            [AG_MEMORY_CAPTURE] = "ended during a capture",
+            [AG_MEMORY_BUSY] = "still waited for when freed",
+            [AG_MEMORY_FAILED] = "could not be read",
+            [AG_MEMORY_UNSEEN] = "ended unseen",
+    };
     if (verdict->different > AG_MEMORY_PRINTED)
         printf("memory differs: %zu more\n", verdict->different - AG_MEMORY_PRINTED);
     printf("memory: %zu allocations compared (%llu bytes), %zu different", verdict->compared,
@@ -233,8 +244,9 @@ void ag_memory_print(const struct ag_memory_verdict *verdict)
         printf("; %llu bytes in them differ between plain runs", (unsigned long long)verdict->noise);
     if (verdict->noisy)
         printf("; %zu not compared: differ between plain runs", verdict->noisy);
-    if (verdict->unread)
-        printf("; %zu not compared: could not be read", verdict->unread);
+    for (unsigned i = AG_MEMORY_READ + 1; i < AG_MEMORY_STATES; i++)
+        if (verdict->unread[i])
+            printf("; %zu not compared: %s", verdict->unread[i], reasons[i]);
     if (verdict->missing)
         printf("; %zu not compared: not the same allocation in each run", verdict->missing);
     if (verdict->more)
