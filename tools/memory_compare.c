@@ -36,7 +36,7 @@ static uint64_t differences(const struct ag_memory_allocation *a, const struct a
     return count;
 }
 
-/* How many pieces of two threads, which allocate the same, differ. */
+/* In how many pieces two threads, which allocate the same, differ; more where an allocation ended in another way. */
 static uint64_t distance(const struct comparison *c, const struct ag_memory_run *run,
                          const struct ag_memory_thread *mine, const struct ag_memory_thread *other)
 {
@@ -47,6 +47,8 @@ static uint64_t distance(const struct comparison *c, const struct ag_memory_run 
         uint64_t first;
         if (readable(a, b))
             count += differences(a, b, c->noise[mine->first + i], &first);
+        else if (a->record.when != b->record.when || a->record.state != b->record.state)
+            count += ag_memory_pieces(a->record.bytes, a->record.shift) + 1;
     }
     return count;
 }
