@@ -13,7 +13,7 @@
 
 /* How long a stream in which memory is freed may take to get there. Waiting without an end could be for ever, where
  * the stream itself waits for what the program does next: such a free does not wait. */
-#define BUSY_MS 2000
+#define BUSY_MS 3000
 
 /* ---- calls of our own, which the program's captures and current context must not notice ---- */
 
@@ -159,6 +159,13 @@ struct ag_memory_block *ag_memory_before_free(CUdeviceptr address)
     return read_all(ag_memory_take(address), AG_MEMORY_FREED, false);
 }
 
+static long now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
 /* Whether the stream has done within BUSY_MS all that it was given. */
 static bool comes_to_an_end(CUstream stream)
 {
@@ -172,11 +179,9 @@ static bool comes_to_an_end(CUstream stream)
     if (own_begin(&own, ctx) && ag_real.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING) == CUDA_SUCCESS) {
         if (ag_real.cuEventRecord(event, stream) == CUDA_SUCCESS) {
             struct timespec pause = {0, 50000};
-            result = ag_real.cuEventQuery(event);
-            for (long us = 0; result == CUDA_ERROR_NOT_READY && us < BUSY_MS * 1000L; us += 50) {
+            long began = now_ms();
+            while ((result = ag_real.cuEventQuery(event)) == CUDA_ERROR_NOT_READY && now_ms() - began < BUSY_MS)
                 nanosleep(&pause, NULL);
-                result = ag_real.cuEventQuery(event);
-            }
         }
         ag_real.cuEventDestroy_v2(event);
     }
