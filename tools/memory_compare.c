@@ -203,6 +203,15 @@ static void judge_all(const struct comparison *c, const struct ag_memory_run *ag
     verdict->more = checked->count - found;
 }
 
+static void release(struct comparison *c)
+{
+    for (size_t i = 0; c->noise && i < c->plain->count; i++)
+        free(c->noise[i]);
+    free(c->noise);
+    free(c->again);
+    free(c->checked);
+}
+
 int ag_memory_compare(const struct ag_memory_run *plain, const struct ag_memory_run *again,
                       const struct ag_memory_run *checked, struct ag_memory_verdict *verdict)
 {
@@ -211,22 +220,18 @@ int ag_memory_compare(const struct ag_memory_run *plain, const struct ag_memory_
                            .again = calloc(plain->thread_count + 1, sizeof *c.again),
                            .checked = calloc(plain->thread_count + 1, sizeof *c.checked),
                            .noise = calloc(plain->count + 1, sizeof(unsigned char *))};
-    int status = 0;
-    if (!c.again || !c.checked || !c.noise)
-        status = ag_tool_fail(AG_TOOL_FAILED, "out of memory");
-    if (!status)
-        status = match(&c, again, c.again);
+    if (!c.again || !c.checked || !c.noise) {
+        release(&c);
+        return ag_tool_fail(AG_TOOL_FAILED, "out of memory");
+    }
+    int status = match(&c, again, c.again);
     if (!status)
         status = find_noise(&c, again);
     if (!status)
         status = match(&c, checked, c.checked);
     if (!status)
         judge_all(&c, again, checked, verdict);
-    for (size_t i = 0; c.noise && i < plain->count; i++)
-        free(c.noise[i]);
-    free(c.noise);
-    free(c.again);
-    free(c.checked);
+    release(&c);
     return status;
 }
 
