@@ -55,7 +55,9 @@ static void ag_ab_pair_off(struct ag_ab *ab, const char *text)
             ab->values[AG_AB_LAUNCH][last.held ? AG_AB_SHIM : AG_AB_PLAIN][ab->pairs] = last.us / last.launches;
             ab->pairs++;
         }
-        last = pair || first ? (struct ag_ab_span){0} : span;
+        last = span;
+        if (pair || first)
+            last.launches = 0;
         first = false;
     }
 }

@@ -71,7 +71,8 @@ void ag_stats_span(const struct ag_span *span);
 /* Adds the process's own set to total. */
 void ag_stats_collect(struct ag_stats *total);
 
-/* At the process's end, one thread: writes the JSON object to the path (or "-" for standard output). Says one line on standard error when it cannot. */
+/* At the process's end, one thread: writes the JSON object to the path (or "-" for standard output). Says one line on
+ * standard error when it cannot. */
 void ag_stats_write(const struct ag_stats *total, const char *pattern, int driver_version);
 
 /* Seconds since the library was loaded are counted from this call. */

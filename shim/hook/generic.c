@@ -1,6 +1,7 @@
 /* The generic wrappers: order, forward. Made from the table. */
 #include "shim/hook/hook.h"
 #include "shim/hook/limit.h"
+#include "shim/hook/memory.h"
 #include "shim/hook/observe.h"
 #include "shim/trace/trace.h"
 
@@ -88,6 +89,12 @@ static void forget(const struct call *call)
 #define RULES(flushes, patience_, voids_, again_)                                                                      \
     .flush = AG_FLUSH_##flushes, .patience = AG_WAIT_##patience_, .voids = voids_, .again = again_
 
+/* What the memory record has for a function (hook/memory.h), else the default. */
+#define CHOOSE(ignored, chosen, ...) chosen
+#define CHOOSE_FROM(...) CHOOSE(__VA_ARGS__)
+#define MEMORY_ENDS(symbol) CHOOSE_FROM(AG_MEMORY_ENDS_##symbol, NULL, ~)
+#define MEMORY_BEGINS(symbol) CHOOSE_FROM(AG_MEMORY_BEGINS_##symbol, (void)0, ~)
+
 #define GENERATE_NONE(...)
 #define GENERATE_OWN(...)
 #define GENERATE_GEN(symbol_, variant_, class_, scope_, blocking_, rules, stream, params, args)                        \
@@ -103,9 +110,14 @@ static void forget(const struct call *call)
                                    RULES rules};                                                                       \
         before(&call, stream);                                                                                         \
         forget(&call);                                                                                                 \
+        struct ag_memory_block *gone = ag_memory_on() ? MEMORY_ENDS(symbol_) : NULL;                                   \
         CUresult result = AG_HOOK_FORWARD(symbol_) args;                                                               \
         if (call.again && ag_hook_again(result))                                                                       \
             result = ag_real.symbol_ args;                                                                             \
+        if (gone != NULL)                                                                                              \
+            ag_memory_after(result, gone);                                                                             \
+        if (ag_memory_on())                                                                                            \
+            MEMORY_BEGINS(symbol_);                                                                                    \
         return ag_hook_late(result);                                                                                   \
     }                                                                                                                  \
     AG_HOOK_EXPORT(symbol_, params)

@@ -2,6 +2,7 @@
  * time, and keeps launching the rest. */
 #include "shim/hook/hook.h"
 #include "shim/hook/limit.h"
+#include "shim/hook/memory.h"
 #include "shim/hook/observe.h"
 #include "shim/trace/trace.h"
 
@@ -53,7 +54,11 @@ CUresult ag_hook_cuModuleUnload(CUmodule hmod)
 {
     static struct ag_caller caller = AG_CALLER("cuModuleUnload");
     before_unload(&caller, hmod);
-    return ag_hook_late(AG_HOOK_FORWARD(cuModuleUnload)(hmod));
+    struct ag_memory_block *gone = ag_memory_on() ? ag_memory_before_unload(hmod) : NULL;
+    CUresult result = AG_HOOK_FORWARD(cuModuleUnload)(hmod);
+    if (ag_memory_on())
+        ag_memory_after(result, gone);
+    return ag_hook_late(result);
 }
 AG_HOOK_EXPORT(cuModuleUnload, (CUmodule hmod))
 
@@ -61,6 +66,10 @@ CUresult ag_hook_cuLibraryUnload(CUlibrary library)
 {
     static struct ag_caller caller = AG_CALLER("cuLibraryUnload");
     before_unload(&caller, library);
-    return ag_hook_late(AG_HOOK_FORWARD(cuLibraryUnload)(library));
+    struct ag_memory_block *gone = ag_memory_on() ? ag_memory_before_unload(library) : NULL;
+    CUresult result = AG_HOOK_FORWARD(cuLibraryUnload)(library);
+    if (ag_memory_on())
+        ag_memory_after(result, gone);
+    return ag_hook_late(result);
 }
 AG_HOOK_EXPORT(cuLibraryUnload, (CUlibrary library))

@@ -4,6 +4,7 @@
 
 #include "shim/hook/hook.h"
 #include "shim/hook/limit.h"
+#include "shim/hook/memory.h"
 #include "shim/hook/observe.h"
 
 /* Before a call that may wait and voids what is known when something changes. */
@@ -89,7 +90,8 @@ void ag_state_forget_primary(void)
         atomic_store(&retained[i], 0);
 }
 
-static void before_release(CUdevice dev)
+/* Returns what ends for the memory record, if it may be the last release. */
+static struct ag_memory_block *before_release(CUdevice dev)
 {
     if (dev >= 0 && dev < DEVICES_MAX) {
         int count = atomic_load(&retained[dev]);
@@ -97,20 +99,23 @@ static void before_release(CUdevice dev)
         }
         if (count > 1) {
             before(false, AG_FLUSH_context);
-            return;
+            return NULL;
         }
     }
     ag_order_all(AG_FLUSH_context, AG_WAIT_YES);
     ag_limit_forget();
     ag_observe_forget();
     ag_window_forget(NULL, NULL);
+    return ag_memory_on() ? ag_memory_before_primary(dev) : NULL;
 }
 
 #define PRIMARY_RELEASE(symbol)                                                                                        \
     CUresult ag_hook_##symbol(CUdevice dev)                                                                            \
     {                                                                                                                  \
-        before_release(dev);                                                                                           \
-        return ag_hook_late(AG_HOOK_FORWARD(symbol)(dev));                                                             \
+        struct ag_memory_block *gone = before_release(dev);                                                            \
+        CUresult result = AG_HOOK_FORWARD(symbol)(dev);                                                                \
+        ag_memory_after_release(result, dev, gone);                                                                    \
+        return ag_hook_late(result);                                                                                   \
     }                                                                                                                  \
     AG_HOOK_EXPORT(symbol, (CUdevice dev))
 

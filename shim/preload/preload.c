@@ -16,6 +16,7 @@
 #include "shim/hook/limit.h"
 #include "shim/hook/observe.h"
 #include "shim/preload/locate.h"
+#include "shim/trace/memory.h"
 #include "shim/trace/shadow.h"
 #include "shim/trace/trace.h"
 
@@ -82,7 +83,7 @@ void *ag_preload_dlopen(const char **file, unsigned long *mode, const void *call
         go_blind("a tool has another library in the driver's place");
         *file = stand_in;
     }
-    if (stand_in != NULL || ag_options.mode == AG_MODE_OFF)
+    if (stand_in != NULL || (ag_options.mode == AG_MODE_OFF && ag_options.memory[0] == '\0'))
         return (void *)next;
     /* where the program would get nothing it gets nothing, with its own message */
     void *own = ag_locate_open(*file, *mode, caller);
@@ -138,6 +139,7 @@ static void in_child(void)
     ag_window_after_fork();
     ag_limit_in_child();
     ag_trace_in_child();
+    ag_memory_in_child();
     ag_observe_in_child();
     ag_shadow_in_child();
     if (used) {
@@ -166,6 +168,7 @@ __attribute__((constructor)) static void begin(void)
     ag_options_load();
     ag_stats_start();
     ag_trace_start();
+    ag_memory_start();
     pthread_atfork(before_fork, NULL, in_child);
     atexit(stand_aside);
     atomic_compare_exchange_strong(&ag_window_bypass, &early, reason_not_to_hold());

@@ -2,12 +2,8 @@
 #include "shim/trace/trace.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <time.h>
 #include <unistd.h>
 #include <uthash.h>
@@ -16,6 +12,7 @@
 #include "shim/base/lock.h"
 #include "shim/base/options.h"
 #include "shim/base/real.h"
+#include "shim/trace/file.h"
 
 #define BUFFER_BYTES ((size_t)256 << 10)
 
@@ -53,11 +50,8 @@ static _Thread_local __attribute__((tls_model("initial-exec"))) uint32_t thread;
 
 static void give_up(const char *what, int error)
 {
-    char line[PATH_MAX + 128];
-    int length = snprintf(line, sizeof line, "autograph: cannot write the trace to %s: %s\n", what, strerror(error));
     atomic_store(&ag_trace_active, false);
-    if (length > 0 && write(STDERR_FILENO, line, (size_t)length) < 0)
-        return;
+    ag_file_complain("the trace", what, error);
 }
 
 /* Writes the buffer. A file that cannot take all of it is cut back to whole records. */
@@ -85,21 +79,7 @@ static void drain(void)
 
 static bool open_file(void)
 {
-    char path[PATH_MAX];
-    int error = 0;
-    if (ag_options_expand(ag_options.trace, path, sizeof path) != 0)
-        error = ENAMETOOLONG;
-    else if ((buffer = malloc(BUFFER_BYTES)) == NULL)
-        error = ENOMEM;
-    /* not to wait for a reader of a pipe */
-    else if ((file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666)) < 0 ||
-             fcntl(file, F_SETFL, O_WRONLY) != 0)
-        error = errno;
-    /* a process that this one started, or the one that started it, may have been given the same path */
-    else if (flock(file, LOCK_EX | LOCK_NB) != 0)
-        error = errno == EWOULDBLOCK ? EBUSY : 0;
-    if (error == 0 && ftruncate(file, 0) != 0 && errno != EINVAL)
-        error = errno;
+    int error = (buffer = malloc(BUFFER_BYTES)) == NULL ? ENOMEM : ag_file_open(ag_options.trace, &file);
     if (error != 0) {
         give_up(ag_options.trace, error);
         return false;

@@ -46,6 +46,7 @@ enum sim_kind {
     SIM_NODE,
     SIM_EXEC,
     SIM_POOL,
+    SIM_PHYSICAL,
     SIM_USEROBJ,
     SIM_KINDS
 };
@@ -259,6 +260,7 @@ struct sim_range {
     struct sim_ctx *ctx;
     unsigned int flags;
     bool registered;  /* by cuMemHostRegister */
+    bool mapped;      /* by cuMemMap */
     bool sync_memops; /* memsets of it wait, also asynchronous ones */
     uint64_t id;
     CUmemoryPool pool; /* of stream-ordered memory */

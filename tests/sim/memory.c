@@ -216,7 +216,8 @@ CUresult sim_cuMemFree_v2(CUdeviceptr address)
     if (result || !address)
         return result;
     struct sim_range *range = sim_range_find((uintptr_t)address);
-    if (!range || range->base != address || (range->kind != SIM_MEM_DEVICE && range->kind != SIM_MEM_MANAGED))
+    if (!range || range->base != address || range->mapped ||
+        (range->kind != SIM_MEM_DEVICE && range->kind != SIM_MEM_MANAGED))
         return CUDA_ERROR_INVALID_VALUE;
     sim_log_detail(" at=%#llx", (unsigned long long)address);
     /* An implicit synchronisation. */
@@ -328,10 +329,11 @@ CUresult sim_cuMemGetInfo_v2(size_t *unused, size_t *total)
     return CUDA_SUCCESS;
 }
 
-/* Explicit, stream-ordered and pinned memory of a context goes with it; pool memory is kept (pool.c). */
+/* Explicit, stream-ordered and pinned memory of a context goes with it; pool memory and
+ * mappings are kept (pool.c, mapping.c). */
 void sim_memory_forget(struct sim_ctx *ctx)
 {
     for (size_t i = n_ranges; i-- > 0;)
-        if (ranges[i]->ctx == ctx && !ranges[i]->pool)
+        if (ranges[i]->ctx == ctx && !ranges[i]->pool && !ranges[i]->mapped)
             give_back(ranges[i]);
 }

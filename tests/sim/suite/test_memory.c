@@ -260,6 +260,43 @@ static void value_operations(void)
     EXPECT(tap_word(data) == 5 && tap_read(flag + 1) == 8);
 }
 
+static void mappings(void)
+{
+    CUdeviceptr at, again;
+    CUmemGenericAllocationHandle memory;
+    CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0}};
+    CUmemAccessDesc access = {.location = prop.location, .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    unsigned long long flags = 0;
+    size_t size = 0;
+    set_up();
+    OK(cuMemGetAllocationGranularity(&size, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
+    OK(cuMemAddressReserve(&at, 2 * size, 0, 0, 0));
+    OK(cuMemCreate(&memory, size, &prop, 0));
+    OK(cuMemMap(at, size, 0, memory, 0));
+    FAILS(CUDA_ERROR_INVALID_VALUE, cuMemMap(at, size, 0, memory, 0));
+    OK(cuMemGetAccess(&flags, &prop.location, at));
+    EXPECT(flags == CU_MEM_ACCESS_FLAGS_PROT_NONE);
+    OK(cuMemSetAccess(at, size, &access, 1));
+    OK(cuMemGetAccess(&flags, &prop.location, at));
+    EXPECT(flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+    OK(tap_step(at, 5, stream));
+    FAILS(CUDA_ERROR_INVALID_VALUE, cuMemFree(at));
+    FAILS(CUDA_ERROR_INVALID_VALUE, cuMemAddressFree(at, 2 * size));
+    /* the same memory elsewhere; unmapping waits */
+    OK(cuMemUnmap(at, size));
+    again = at + size;
+    OK(cuMemMap(again, size, 0, memory, 0));
+    OK(cuMemSetAccess(again, size, &access, 1));
+    EXPECT(tap_word(again) == 5);
+    OK(cuMemRelease(memory));
+    FAILS(CUDA_ERROR_INVALID_VALUE, cuMemRelease(memory));
+    EXPECT(tap_word(again) == 5);
+    OK(cuMemUnmap(again, size));
+    FAILS(CUDA_ERROR_INVALID_VALUE, cuMemUnmap(again, size));
+    OK(cuMemAddressFree(at, 2 * size));
+}
+
 static const struct tap_case cases[] = {
         {"a pageable source is staged before the return", NULL, pageable_is_staged},
         {"a pinned source is read when the copy runs", NULL, pinned_is_read_late},
@@ -272,6 +309,7 @@ static const struct tap_case cases[] = {
         {"freed memory is scribbled over and reused", NULL, freed_memory},
         {"freeing waits for the device", NULL, free_waits},
         {"stream-ordered blocks come back in stream order", NULL, stream_ordered},
+        {"physical memory is mapped, accessed and unmapped", NULL, mappings},
         {"used memory is counted", "memory_mb=64", accounting},
         {"streams wait for and write values", NULL, value_operations},
 };
