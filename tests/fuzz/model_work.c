@@ -311,10 +311,14 @@ static enum fuzz_verdict launch(struct fuzz_model *m, const struct fuzz_op *op)
     if (attrs & (FUZZ_ATTR_COMPLETION | FUZZ_ATTR_EVENT))
         TRY(launch_events(m, op, s));
     struct fuzz_clock before;
-    if (refused)
+    if (refused) {
         NEED(!m->streams[s].capturing && !(attrs & (FUZZ_ATTR_COMPLETION | FUZZ_ATTR_EVENT)));
-    else
+        /* which refusal it is depends on them: neither ends before this call */
+        fuzz_used(m, t, &m->codes[k].use);
+        fuzz_used(m, t, &m->streams[s].use);
+    } else {
         TRY(fuzz_work(m, t, s, &effect, &before));
+    }
     if (kernel == FUZZ_THROUGH_SHARED)
         fuzz_used(m, t, &m->codes[k].limit);
     if (attrs & (FUZZ_ATTR_COMPLETION | FUZZ_ATTR_EVENT)) {
