@@ -75,6 +75,9 @@ static bool any_same; /* there are SAME entries */
 /* The entry that says that a module was loaded for itself, by its `real`. */
 #define MODULE (-5)
 
+/* The entry that says whether a function's or module's code may launch kernels, by its `real`. */
+#define NESTED (-6)
+
 /* The caller has the lock. */
 static struct entry *find(void *function, uintptr_t where, int attribute, bool make)
 {
@@ -197,12 +200,12 @@ static void *kernel_of(CUfunction function)
     return kernel;
 }
 
-static void note_owner(void *handle, void *owner)
+static void note_owner(void *handle, const void *owner)
 {
     ag_lock_take(&lock);
     struct entry *entry = find(handle, 0, OWNER, true);
     if (entry != NULL)
-        entry->handle = owner;
+        entry->handle = (void *)(uintptr_t)owner;
     ag_lock_release(&lock);
 }
 
@@ -232,6 +235,18 @@ const void *ag_limit_owner(CUfunction function, bool is_kernel)
 void ag_limit_module_loaded(CUmodule module)
 {
     atomic_store(&lookup(module, 0, MODULE, true)->real, 1);
+}
+
+int ag_limit_nested(void *code)
+{
+    const struct ag_limit *noted = lookup(code, 0, NESTED, false);
+    return noted != NULL ? atomic_load(&noted->real) : -1;
+}
+
+void ag_limit_set_nested(void *code, const void *owner, bool nested)
+{
+    note_owner(code, owner);
+    atomic_store(&lookup(code, 0, NESTED, true)->real, nested);
 }
 
 /* Whether what the entry is about outlives the owner, for certain. The caller has the lock. */
