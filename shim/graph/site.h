@@ -47,6 +47,7 @@ struct ag_copy_record {
 struct ag_limit {
     atomic_int program;    /* bytes; -1 while the program has not set it */
     atomic_int real;       /* the limit in force in the driver, bytes; -1 while unknown */
+    atomic_int told;       /* a kernel's own answer: what was set last through its handle; -1: the driver's */
     atomic_int changes;    /* times that another value was set */
     atomic_uint forgotten; /* times that it became unknown: what a site learned before that does not hold */
 };
