@@ -9,8 +9,8 @@
 /* A variable of the device runtime that every program sees; none of a program's own may have such a name. */
 #define VARIABLE "__CNPRT_VERSION_NUMBER__"
 
-/* In the names of the device runtime's kernels, which are local to its translation unit: "..._22_cuda_device_runtime_cu_
- * 3ecce0c0_2317245__Z16memset_3d_device..." */
+/* In the names of the device runtime's kernels, which are local to its translation unit:
+ * "..._22_cuda_device_runtime_cu_ 3ecce0c0_2317245__Z16memset_3d_device..." */
 #define UNIT "_cuda_device_runtime_cu_"
 
 /* The code that a function is of: one of both, or neither where the driver does not say. */
@@ -41,9 +41,9 @@ static bool has_variable(const struct code *code)
 {
     CUdeviceptr address;
     size_t size;
-    return (code->library != NULL ? ag_real.cuLibraryGetGlobal(&address, &size, code->library, VARIABLE)
-                                  : ag_real.cuModuleGetGlobal_v2(&address, &size, code->module, VARIABLE)) ==
-           CUDA_SUCCESS;
+    return (code->library != NULL
+                    ? ag_real.cuLibraryGetGlobal(&address, &size, code->library, VARIABLE)
+                    : ag_real.cuModuleGetGlobal_v2(&address, &size, code->module, VARIABLE)) == CUDA_SUCCESS;
 }
 
 static bool is_runtime_kernel(CUresult result, const char *name)

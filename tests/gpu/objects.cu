@@ -290,8 +290,8 @@ static int printf_points(void)
     return 0;
 }
 
-/* One launch says more than the buffer holds. How many lines are left depends on when the host empties the buffer, and is
- * for people to read; what comes later is whole again. */
+/* One launch says more than the buffer holds. How many lines are left depends on when the host empties the buffer, and
+ * is for people to read; what comes later is whole again. */
 static int printf_overflow(void)
 {
     unsigned *state = device_zeros<unsigned>(64);

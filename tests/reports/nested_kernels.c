@@ -1,6 +1,6 @@
 /* Kernels of code that launches kernels itself go out one by one, at once; those of other code are replayed beside them
- * (the statistics tell). The code is told by the device runtime's kernels or variable, for every way to get a kernel, and
- * what was told ends with the code: its handles come back for other code. The argument names the image. */
+ * (the statistics tell). The code is told by the device runtime's kernels or variable, for every way to get a kernel,
+ * and what was told ends with the code: its handles come back for other code. The argument names the image. */
 #include "tests/reports/reports.h"
 
 enum { ROUNDS = 60, LAUNCHES = 20, WAYS = 4 };

@@ -1,5 +1,5 @@
-/* A kernel has two handles, the library's and the function's; both mean the same limit of dynamic shared memory, and the
- * one set last is in force. The function tells that one, the kernel what was set last through itself. */
+/* A kernel has two handles, the library's and the function's; both mean the same limit of dynamic shared memory, and
+ * the one set last is in force. The function tells that one, the kernel what was set last through itself. */
 #include "tests/reports/reports.h"
 
 #define SHARED CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
