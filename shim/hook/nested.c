@@ -10,7 +10,7 @@
 #define VARIABLE "__CNPRT_VERSION_NUMBER__"
 
 /* In the names of the device runtime's kernels, which are local to its translation unit:
- * "..._22_cuda_device_runtime_cu_ 3ecce0c0_2317245__Z16memset_3d_device..." */
+ * "..._22_cuda_device_runtime_cu_3ecce0c0_..._memset_3d_device..." */
 #define UNIT "_cuda_device_runtime_cu_"
 
 /* The code that a function is of: one of both, or neither where the driver does not say. */
