@@ -47,9 +47,14 @@ struct ag_copy_record {
 struct ag_limit {
     atomic_int program;    /* bytes; -1 while the program has not set it */
     atomic_int real;       /* the limit in force in the driver, bytes; -1 while unknown */
+    atomic_int told;       /* a kernel's own answer: what was set last through its handle; -1: the driver's */
     atomic_int changes;    /* times that another value was set */
     atomic_uint forgotten; /* times that it became unknown: what a site learned before that does not hold */
 };
+
+/* The first extent of the cluster of a kernel that may launch kernels itself, which must not become a node: no grid is
+ * a multiple of it, so acceptable() refuses such a site without a question of its own. */
+#define AG_SITE_NESTED UINT32_MAX
 
 struct ag_site {
     struct ag_token *token;
@@ -60,7 +65,7 @@ struct ag_site {
     bool gaps;         /* there are bytes between parameters: a record must be cleared first */
     uint32_t block[3];
     uint32_t shared_accepted; /* the most dynamic shared memory accepted, bytes */
-    uint32_t cluster[3];      /* 0, or the shape that the grid must be a multiple of */
+    uint32_t cluster[3];      /* 0, or the shape that the grid must be a multiple of; AG_SITE_NESTED */
     bool overlaps;            /* programmatic stream serialization: may start before its predecessor ends */
     unsigned attribute_count;
     CUlaunchAttribute attributes[AG_SITE_ATTRIBUTES];

@@ -6,6 +6,7 @@
 #include "shim/hook/hook.h"
 #include "shim/hook/launch.h"
 #include "shim/hook/limit.h"
+#include "shim/hook/nested.h"
 #include "shim/hook/observe.h"
 #include "shim/trace/trace.h"
 
@@ -169,7 +170,7 @@ uint64_t ag_launch_mix(const struct ag_site *site, const struct key *key)
 }
 
 /* Makes the site of a launch that the driver has just accepted. The caller has the lock. */
-static struct ag_token *make_token(struct ag_window *w, const struct launch *l, const struct key *key)
+static struct ag_token *make_token(struct ag_window *w, const struct launch *l, const struct key *key, bool nested)
 {
     struct ag_site probe = {.function = l->function};
     struct ag_site *site = NULL;
@@ -188,6 +189,8 @@ static struct ag_token *make_token(struct ag_window *w, const struct launch *l, 
         if (attribute->id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION && key->attributes[i].value[0] != 0)
             site->overlaps = true;
     }
+    if (nested)
+        site->cluster[0] = AG_SITE_NESTED;
     uint32_t record = ag_record_round(sizeof(struct ag_kernel_record) + site->argument_bytes);
     struct ag_token *token = ag_token_intern(&w->table, AG_OP_KERNEL, key, sizeof *key, record, NULL);
     if (token == NULL || token->user != NULL) {
@@ -235,7 +238,7 @@ static struct ag_token *find_token(struct ag_window *w, const struct launch *l, 
     return token;
 }
 
-/* Whether the driver would certainly take the launch. */
+/* Whether the driver would certainly take the launch, and take it as a node as well. */
 static bool acceptable(const struct ag_site *site, const struct launch *l)
 {
     const unsigned *grid = l->grid;
@@ -252,6 +255,11 @@ static bool acceptable(const struct ag_site *site, const struct launch *l)
     int limit = atomic_load_explicit(&site->limit->program, memory_order_acquire);
     return (limit < 0 || l->shared <= (unsigned)limit) &&
            atomic_load_explicit(&site->limit->forgotten, memory_order_relaxed) == site->limit_forgotten;
+}
+
+static bool is_nested(const struct ag_site *site)
+{
+    return site->cluster[0] == AG_SITE_NESTED;
 }
 
 bool ag_launch_arguments(const struct ag_site *site, const struct launch *l, unsigned char *arguments)
@@ -381,11 +389,15 @@ static CUresult launch(const struct launch *l)
         ag_lock_release(&w->lock);
         return pass(l, AG_BYPASS_limit);
     }
+    bool nested = site != NULL && is_nested(site);
     ag_lock_release(&w->lock);
+    if (nested)
+        return pass(l, AG_BYPASS_nested);
 
     /* not certain that the driver takes it: ask it, and learn from the answer */
     before(l->function, l->shared, l->stream, l->ptsz);
     CUresult result = forward(l);
+    nested = result == CUDA_SUCCESS && ag_nested(l->function);
     w = ag_window_enter(l->stream, l->ptsz);
     if (w == NULL || result != CUDA_SUCCESS) {
         if (w != NULL)
@@ -397,8 +409,8 @@ static CUresult launch(const struct launch *l)
     }
     if (plain)
         ag_launch_key(l, &key);
-    token = make_token(w, l, &key);
-    unsigned char *record = token != NULL ? ag_window_record(w, token->record_size) : NULL;
+    token = make_token(w, l, &key, nested);
+    unsigned char *record = token != NULL && !nested ? ag_window_record(w, token->record_size) : NULL;
     if (record != NULL) {
         site = token->user;
         if (l->shared > site->shared_accepted)
@@ -411,7 +423,7 @@ static CUresult launch(const struct launch *l)
     } else {
         if (ag_trace_on())
             trace_unread(l);
-        ag_stats_passed(AG_BYPASS_limit);
+        ag_stats_passed(nested ? AG_BYPASS_nested : AG_BYPASS_limit);
     }
     ag_lock_release(&w->lock);
     return ag_hook_late(result);

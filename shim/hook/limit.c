@@ -75,6 +75,9 @@ static bool any_same; /* there are SAME entries */
 /* The entry that says that a module was loaded for itself, by its `real`. */
 #define MODULE (-5)
 
+/* The entry that says whether a function's or module's code may launch kernels, by its `real`. */
+#define NESTED (-6)
+
 /* The caller has the lock. */
 static struct entry *find(void *function, uintptr_t where, int attribute, bool make)
 {
@@ -89,6 +92,7 @@ static struct entry *find(void *function, uintptr_t where, int attribute, bool m
         entry->id = id;
         atomic_store(&entry->limit.program, -1);
         atomic_store(&entry->limit.real, -1);
+        atomic_store(&entry->limit.told, -1);
         HASH_ADD(hh, entries, id, sizeof entry->id, entry);
     }
     return entry;
@@ -96,7 +100,7 @@ static struct entry *find(void *function, uintptr_t where, int attribute, bool m
 
 static struct ag_limit *lookup(void *function, uintptr_t where, int attribute, bool make)
 {
-    static struct entry none = {.limit = {-1, -1, 0, 0}};
+    static struct entry none = {.limit = {.program = -1, .real = -1, .told = -1}};
     ag_lock_take(&lock);
     bool of_code = attribute >= 0 || attribute == LOADED;
     const struct entry *same = any_same && of_code ? find(function, 0, SAME, false) : NULL;
@@ -178,12 +182,24 @@ static CUresult set_real(void *handle, bool is_kernel, CUfunction_attribute attr
                      : ag_real.cuFuncSetAttribute((CUfunction)handle, attribute, value);
 }
 
-/* Brings the driver to the program's own value. */
+/* Brings the driver to the program's own value, and a kernel's own answer to what it should be. */
 static void restore(const struct entry *entry, int value)
 {
+    CUdevice device = (CUdevice)entry->id.where;
+    int told = atomic_load(&entry->limit.told);
+    void *handle = entry->handle;
+    bool is_kernel = entry->is_kernel;
     struct ag_visit visit;
     ag_visit_begin(&visit, entry->ctx);
-    set_real(entry->handle, entry->is_kernel, SHARED, value, (CUdevice)entry->id.where);
+    if (told >= 0 && told != value) { /* the function differs from its kernel */
+        CUfunction function;
+        set_real(entry->id.function, true, SHARED, told, device);
+        if (ag_real.cuKernelGetFunction(&function, (CUkernel)entry->id.function) == CUDA_SUCCESS) {
+            handle = function;
+            is_kernel = false;
+        }
+    }
+    set_real(handle, is_kernel, SHARED, value, device);
     ag_visit_end(&visit);
 }
 
@@ -197,12 +213,12 @@ static void *kernel_of(CUfunction function)
     return kernel;
 }
 
-static void note_owner(void *handle, void *owner)
+static void note_owner(void *handle, const void *owner)
 {
     ag_lock_take(&lock);
     struct entry *entry = find(handle, 0, OWNER, true);
     if (entry != NULL)
-        entry->handle = owner;
+        entry->handle = (void *)(uintptr_t)owner;
     ag_lock_release(&lock);
 }
 
@@ -232,6 +248,18 @@ const void *ag_limit_owner(CUfunction function, bool is_kernel)
 void ag_limit_module_loaded(CUmodule module)
 {
     atomic_store(&lookup(module, 0, MODULE, true)->real, 1);
+}
+
+int ag_limit_nested(void *code)
+{
+    const struct ag_limit *noted = lookup(code, 0, NESTED, false);
+    return noted != NULL ? atomic_load(&noted->real) : -1;
+}
+
+void ag_limit_set_nested(void *code, const void *owner, bool nested)
+{
+    note_owner(code, owner);
+    atomic_store(&lookup(code, 0, NESTED, true)->real, nested);
 }
 
 /* Whether what the entry is about outlives the owner, for certain. The caller has the lock. */
@@ -282,6 +310,7 @@ static void forget(const void *owner)
         atomic_fetch_add(&entry->limit.forgotten, 1);
         atomic_store(&entry->limit.program, -1);
         atomic_store(&entry->limit.real, -1);
+        atomic_store(&entry->limit.told, -1);
         if (entry->id.attribute == SAME || entry->id.attribute == OWNER)
             entry->handle = NULL;
     }
@@ -300,6 +329,18 @@ void ag_limit_forget_owner(const void *owner)
     forget(owner);
 }
 
+/* Lowers the limit of a function or kernel. What a kernel answers about itself stays as it was. */
+static CUresult lower(struct ag_limit *limit, void *handle, int value, CUdevice device)
+{
+    int told;
+    if (set_real(handle, false, SHARED, value, device) == CUDA_SUCCESS)
+        return CUDA_SUCCESS;
+    if (atomic_load(&limit->told) < 0 &&
+        ag_real.cuKernelGetAttribute(&told, SHARED, (CUkernel)handle, device) == CUDA_SUCCESS)
+        atomic_store(&limit->told, told);
+    return set_real(handle, true, SHARED, value, device);
+}
+
 void ag_limit_enforce(CUfunction function, unsigned shared)
 {
     CUdevice device;
@@ -312,8 +353,7 @@ void ag_limit_enforce(CUfunction function, unsigned shared)
     lower_begin();
     program = atomic_load(&limit->program);
     if (program >= 0 && shared > (unsigned)program && atomic_load(&limit->real) != program &&
-        (set_real(function, false, SHARED, program, device) == CUDA_SUCCESS ||
-         set_real(function, true, SHARED, program, device) == CUDA_SUCCESS))
+        lower(limit, function, program, device) == CUDA_SUCCESS)
         atomic_store(&limit->real, program);
     lower_end();
 }
@@ -336,6 +376,8 @@ static CUresult set(void *handle, bool is_kernel, CUfunction_attribute attribute
     ag_lock_expect(AG_RANK_NONE);
     pthread_rwlock_rdlock(&changing);
     bool done = set_virtual(limit, attribute, value);
+    if (done && is_kernel && attribute == SHARED)
+        atomic_store(&limit->told, value);
     pthread_rwlock_unlock(&changing);
     if (done)
         return CUDA_SUCCESS;
@@ -347,6 +389,8 @@ static CUresult set(void *handle, bool is_kernel, CUfunction_attribute attribute
     if (result == CUDA_SUCCESS) {
         atomic_store(&limit->program, value);
         atomic_store(&limit->real, value);
+        if (is_kernel && attribute == SHARED)
+            atomic_store(&limit->told, value);
         atomic_fetch_add(&sets, 1);
         note(limit, handle, is_kernel);
     }
@@ -377,14 +421,16 @@ CUresult ag_hook_cuKernelSetAttribute(CUfunction_attribute attrib, int val, CUke
 }
 AG_HOOK_EXPORT(cuKernelSetAttribute, (CUfunction_attribute attrib, int val, CUkernel kernel, CUdevice dev))
 
-/* The program's own value where the real one may be another. */
-static CUresult get(CUresult result, int *value, CUfunction_attribute attribute, void *handle, CUdevice device)
+/* The program's own value where the real one may be another. A function's is what was set last through either handle,
+ * a kernel's what was set last through its own, as in the driver. */
+static CUresult get(CUresult result, int *value, CUfunction_attribute attribute, void *handle, bool is_kernel,
+                    CUdevice device)
 {
     if (result == CUDA_SUCCESS && attribute == SHARED) {
         const struct ag_limit *limit = lookup(handle, (uintptr_t)device, SHARED, false);
-        int program = limit != NULL ? atomic_load(&limit->program) : -1;
-        if (program >= 0)
-            *value = program;
+        int own = limit != NULL ? atomic_load(is_kernel ? &limit->told : &limit->program) : -1;
+        if (own >= 0)
+            *value = own;
     }
     return result;
 }
@@ -395,7 +441,7 @@ CUresult ag_hook_cuFuncGetAttribute(int *pi, CUfunction_attribute attrib, CUfunc
     CUresult result = ag_real.cuFuncGetAttribute(pi, attrib, hfunc);
     if (attrib == SHARED && ag_real.cuCtxGetDevice(&device) != CUDA_SUCCESS)
         return result;
-    return get(result, pi, attrib, hfunc, device);
+    return get(result, pi, attrib, hfunc, false, device);
 }
 AG_HOOK_EXPORT(cuFuncGetAttribute, (int *pi, CUfunction_attribute attrib, CUfunction hfunc))
 
@@ -410,6 +456,6 @@ CUresult ag_hook_cuKernelGetAttribute(int *pi, CUfunction_attribute attrib, CUke
     CUresult result = ag_real.cuKernelGetAttribute(pi, attrib, kernel, dev);
     if (result == CUDA_SUCCESS)
         ag_limit_set_loaded(kernel);
-    return get(result, pi, attrib, kernel, dev);
+    return get(result, pi, attrib, kernel, true, dev);
 }
 AG_HOOK_EXPORT(cuKernelGetAttribute, (int *pi, CUfunction_attribute attrib, CUkernel kernel, CUdevice dev))

@@ -33,6 +33,11 @@ const void *ag_limit_owner(CUfunction function, bool is_kernel);
 /* A module was loaded for itself, not as part of a library. */
 void ag_limit_module_loaded(CUmodule module);
 
+/* Whether the kernels of a module or library, or a function or kernel, may launch kernels: 1, 0, or -1 when that is not
+ * noted; and the note, which ends with the owner (NULL: with any code). */
+int ag_limit_nested(void *code);
+void ag_limit_set_nested(void *code, const void *owner, bool nested);
+
 /* Before handles end and may come to mean other functions: where the driver's limit is not the program's it is brought
  * to it, then nothing is known of any function. Calls the driver; every handle known here must still be alive. */
 void ag_limit_forget(void);

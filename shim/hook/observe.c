@@ -8,13 +8,14 @@
 
 #include "shim/base/lock.h"
 #include "shim/hook/hook.h"
+#include "shim/hook/nested.h"
 #include "shim/trace/trace.h"
 
 /* What is known of a function. */
 struct layout {
     UT_hash_handle hh;
     CUfunction function;
-    bool readable;
+    bool readable; /* and a graph could hold it */
     struct ag_site site;
     uint32_t block[3]; /* of the last launch without attributes, */
     uint64_t mix;      /* and its mix */
@@ -32,7 +33,7 @@ static struct layout *layout_of(CUfunction function)
     if (layout != NULL || (layout = calloc(1, sizeof *layout)) == NULL)
         return layout;
     layout->function = layout->site.function = function;
-    layout->readable = ag_launch_layout(&layout->site);
+    layout->readable = ag_launch_layout(&layout->site) && !ag_nested(function);
     HASH_ADD_PTR(layouts, function, layout);
     return layout;
 }

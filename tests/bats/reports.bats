@@ -58,6 +58,17 @@ reported() {
 @test "a limit does not outlive its function" { reported 0 limit_after_reload; }
 @test "a limit outlives the unloading of other modules" { reported 0 limit_after_other_unload; }
 @test "a kernel and its function have one limit" { reported 0 two_handles_one_limit; }
+
+@test "kernels of code that launches kernels itself are passed, others are replayed" {
+  local code
+  for code in nested_kernels nested_variable; do
+    reported 0 nested_kernels "$code"
+    # each launch of such code, the first too; there are 14400 of other code
+    holds "$(statistic bypass.nested) == 4800"
+    holds "13000 < $(statistic replayed) <= 14400"
+  done
+}
+
 @test "a misaligned memset is refused by its own call" { reported 0 misaligned_memset; }
 
 @test "a stream destroyed while it captures does not stop replays" {

@@ -290,7 +290,8 @@ static int printf_points(void)
     return 0;
 }
 
-/* One launch says more than the buffer holds; which lines are left is the same, and what comes later is whole again. */
+/* One launch says more than the buffer holds. How many lines are left depends on when the host empties the buffer, and
+ * is for people to read; what comes later is whole again. */
 static int printf_overflow(void)
 {
     unsigned *state = device_zeros<unsigned>(64);
@@ -317,7 +318,10 @@ static int printf_overflow(void)
             sscanf(line, "line %d", &last);
             first = first < 0 ? last : first;
         }
-        printf("%s: %d lines, from %d to %d\n", cudaGetErrorName(code), lines, first, last);
+        bool more = round % 2; /* than the buffer holds */
+        printf("%s%s: %d lines, from %d to %d\n", more ? "# " : "", cudaGetErrorName(code), lines, first, last);
+        if (more)
+            printf("%s: some lines: %s\n", cudaGetErrorName(code), lines > 0 && lines <= 20000 ? "yes" : "no");
         if (text)
             fclose(text);
         unlink(name);

@@ -1,4 +1,7 @@
-"""PyTorch's profiler, started in the middle of a loop, counts the same kernels under the same names."""
+"""PyTorch's profiler, started in the middle of a loop, counts the same kernels under the same names.
+
+Memsets and copies are only printed for people: as nodes of a graph they are not told under the same names, or not at all.
+"""
 import collections
 
 import common
@@ -26,6 +29,6 @@ for round_ in range(2):
         y = steps(30)
     kernels = collections.Counter(e.name for e in seen.events() if "CUDA" in str(e.device_type))
     for name, count in sorted(kernels.items()):
-        print(f"{count} {name[:120]}")
+        print(f"{'# ' if name.startswith(('Memset', 'Memcpy')) else ''}{count} {name[:120]}")
     print("result", common.tensor_hash([y]))
     steps(20)

@@ -7,4 +7,11 @@ $(REPORTS): %: %.o $(B)/sim/libcuda.so.1 $(SAMPLE_KERNELS)
 	$(call say,LD,$@)
 	$(Q)$(CC) -o $@ $< $(B)/sim/libcuda.so.1 $(LDFLAGS_ALL)
 
-ALL += $(REPORTS)
+# Code of their own, for the simulated driver.
+REPORT_IMAGES := $(patsubst tests/reports/images/%.c,$(B)/tests/reports/%.sim.so,$(wildcard tests/reports/images/*.c))
+
+$(REPORT_IMAGES): $(B)/tests/reports/%.sim.so: $(B)/tests/reports/images/%.o
+	$(call say,LD,$@)
+	$(Q)$(CC) -shared -o $@ $^ $(LDFLAGS_ALL)
+
+ALL += $(REPORTS) $(REPORT_IMAGES)

@@ -302,6 +302,7 @@ struct sim_kernel {
     CUkernel handle;
     struct sim_library *library;
     const char *name; /* owned */
+    int max_shared;   /* dynamic shared memory limit as set through this handle; -1 before */
 };
 /* A CUfunction argument that may hold a CUkernel: the function in `ctx`. */
 CUresult sim_func_find(CUfunction handle, struct sim_ctx *ctx, struct sim_func **out);

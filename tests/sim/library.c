@@ -95,29 +95,15 @@ CUresult sim_cuLibraryUnload(CUlibrary handle)
     return CUDA_SUCCESS;
 }
 
-CUresult sim_cuLibraryGetKernel(CUkernel *out, CUlibrary handle, const char *name)
+/* The handle of a kernel that the library has. */
+static CUresult kernel_named(struct sim_library *library, const char *name, CUkernel *out)
 {
-    struct sim_library *library = sim_handle_object(SIM_LIBRARY, handle);
-    struct sim_ctx *ctx = sim_ctx_peek();
-    struct sim_module *module;
-    if (!library)
-        return CUDA_ERROR_INVALID_HANDLE;
-    if (!out || !name)
-        return CUDA_ERROR_INVALID_VALUE;
     for (size_t i = 0; i < library->n_kernels; i++) {
         if (!strcmp(library->kernels[i]->name, name)) {
             *out = library->kernels[i]->handle;
             return CUDA_SUCCESS;
         }
     }
-    /* The simulator knows a library's kernels only from an instance of it. */
-    if (!ctx)
-        return CUDA_ERROR_INVALID_CONTEXT;
-    CUresult result = instance(library, ctx, &module);
-    if (result)
-        return result;
-    if (!sim_module_func(module, name))
-        return CUDA_ERROR_NOT_FOUND;
     struct sim_kernel *kernel = calloc(1, sizeof(*kernel));
     struct sim_kernel **kernels = realloc(library->kernels, (library->n_kernels + 1) * sizeof(struct sim_kernel *));
     if (kernels)
@@ -128,11 +114,57 @@ CUresult sim_cuLibraryGetKernel(CUkernel *out, CUlibrary handle, const char *nam
     }
     kernel->library = library;
     kernel->name = strdup(name);
+    kernel->max_shared = -1;
     kernel->handle = sim_handle_make(SIM_KERNEL, kernel);
     library->kernels[library->n_kernels++] = kernel;
     *out = kernel->handle;
     sim_log_detail(" %s=%p", name, (void *)kernel->handle);
     return CUDA_SUCCESS;
+}
+
+/* The simulator knows a library's kernels only from an instance of it. */
+static CUresult any_instance(struct sim_library *library, struct sim_module **out)
+{
+    struct sim_ctx *ctx = sim_ctx_peek();
+    if (library->n_in_ctx) {
+        *out = library->in_ctx[0];
+        return CUDA_SUCCESS;
+    }
+    return ctx ? instance(library, ctx, out) : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+CUresult sim_cuLibraryGetKernel(CUkernel *out, CUlibrary handle, const char *name)
+{
+    struct sim_library *library = sim_handle_object(SIM_LIBRARY, handle);
+    struct sim_module *module;
+    if (!library)
+        return CUDA_ERROR_INVALID_HANDLE;
+    if (!out || !name)
+        return CUDA_ERROR_INVALID_VALUE;
+    for (size_t i = 0; i < library->n_kernels; i++)
+        if (!strcmp(library->kernels[i]->name, name))
+            return kernel_named(library, name, out);
+    struct sim_ctx *ctx = sim_ctx_peek();
+    CUresult result = ctx ? instance(library, ctx, &module) : CUDA_ERROR_INVALID_CONTEXT;
+    if (result)
+        return result;
+    return sim_module_func(module, name) ? kernel_named(library, name, out) : CUDA_ERROR_NOT_FOUND;
+}
+
+CUresult sim_cuLibraryEnumerateKernels(CUkernel *out, unsigned int count, CUlibrary handle)
+{
+    struct sim_library *library = sim_handle_object(SIM_LIBRARY, handle);
+    struct sim_module *module;
+    unsigned int n = 0;
+    if (!library)
+        return CUDA_ERROR_INVALID_HANDLE;
+    if (!out || !count)
+        return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = any_instance(library, &module);
+    for (size_t i = 0; !result && i < module->n_funcs && n < count; i++)
+        if (!module->funcs[i].info->global)
+            result = kernel_named(library, module->funcs[i].info->name, &out[n++]);
+    return result;
 }
 
 CUresult sim_cuLibraryGetModule(CUmodule *out, CUlibrary handle)
@@ -165,9 +197,12 @@ CUresult sim_cuLibraryGetGlobal(CUdeviceptr *address, size_t *size, CUlibrary ha
 
 CUresult sim_cuLibraryGetKernelCount(unsigned int *count, CUlibrary handle)
 {
-    CUmodule module;
-    CUresult result = sim_cuLibraryGetModule(&module, handle);
-    return result ? result : sim_cuModuleGetFunctionCount(count, module);
+    struct sim_library *library = sim_handle_object(SIM_LIBRARY, handle);
+    struct sim_module *module;
+    if (!library)
+        return CUDA_ERROR_INVALID_HANDLE;
+    CUresult result = any_instance(library, &module);
+    return result ? result : sim_cuModuleGetFunctionCount(count, module->handle);
 }
 
 static struct sim_kernel *of(CUkernel handle)
@@ -230,7 +265,8 @@ CUresult sim_cuKernelGetParamInfo(CUkernel handle, size_t index, size_t *offset,
     return CUDA_SUCCESS;
 }
 
-/* Attributes of a kernel are those of its function in the device's context that is in use. */
+/* Attributes of a kernel are those of its function in the device's context that is in use, but for the limit of dynamic
+ * shared memory: there the kernel answers what was last set through itself, whatever is in force. */
 static CUresult on_device(CUkernel handle, CUdevice dev, struct sim_func **out)
 {
     struct sim_kernel *kernel = of(handle);
@@ -246,14 +282,22 @@ CUresult sim_cuKernelGetAttribute(int *value, CUfunction_attribute attribute, CU
 {
     struct sim_func *func;
     CUresult result = on_device(handle, dev, &func);
-    return result ? result : sim_cuFuncGetAttribute(value, attribute, func->handle);
+    if (!result)
+        result = sim_cuFuncGetAttribute(value, attribute, func->handle);
+    if (!result && attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)
+        *value = of(handle)->max_shared >= 0 ? of(handle)->max_shared : 49152 - func->info->static_shared;
+    return result;
 }
 
 CUresult sim_cuKernelSetAttribute(CUfunction_attribute attribute, int value, CUkernel handle, CUdevice dev)
 {
     struct sim_func *func;
     CUresult result = on_device(handle, dev, &func);
-    return result ? result : sim_cuFuncSetAttribute(func->handle, attribute, value);
+    if (!result)
+        result = sim_cuFuncSetAttribute(func->handle, attribute, value);
+    if (!result && attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)
+        of(handle)->max_shared = value;
+    return result;
 }
 
 CUresult sim_cuKernelSetCacheConfig(CUkernel handle, CUfunc_cache config, CUdevice dev)

@@ -290,6 +290,25 @@ CUresult sim_cuModuleGetFunctionCount(unsigned int *count, CUmodule handle)
     return CUDA_SUCCESS;
 }
 
+CUresult sim_cuModuleEnumerateFunctions(CUfunction *out, unsigned int count, CUmodule handle)
+{
+    struct sim_module *module = sim_handle_object(SIM_MODULE, handle);
+    unsigned int n = 0;
+    if (!module)
+        return CUDA_ERROR_INVALID_HANDLE;
+    if (!out || !count)
+        return CUDA_ERROR_INVALID_VALUE;
+    for (size_t i = 0; i < module->n_funcs && n < count; i++) {
+        if (module->funcs[i].info->global)
+            continue;
+        struct sim_func *func = sim_module_func(module, module->funcs[i].info->name);
+        if (!func)
+            return CUDA_ERROR_OUT_OF_MEMORY;
+        out[n++] = func->handle;
+    }
+    return CUDA_SUCCESS;
+}
+
 CUresult sim_cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
 {
     *mode = CU_MODULE_LAZY_LOADING;
