@@ -141,6 +141,17 @@ void ag_book_drop_instances(struct ag_book *book)
         ag_book_drop(book, book->oldest);
 }
 
+void ag_book_drop_concerned(struct ag_book *book, bool (*concerns)(const struct ag_token *token))
+{
+    for (struct ag_chunk *chunk = book->oldest_chunk; chunk != NULL; chunk = chunk->newer) {
+        unsigned i = 0;
+        while (chunk->instances != NULL && i < chunk->length && !concerns(chunk->tokens[i]))
+            i++;
+        while (chunk->instances != NULL && i < chunk->length)
+            ag_book_drop(book, chunk->instances);
+    }
+}
+
 bool ag_book_evict(struct ag_book *book, const struct ag_instance *keep)
 {
     struct ag_instance *victim = book->oldest;

@@ -163,4 +163,7 @@ bool ag_book_evict(struct ag_book *book, const struct ag_instance *keep);
 /* Drops all instances but keeps the knowledge of chunks. */
 void ag_book_drop_instances(struct ag_book *book);
 
+/* The same for the chunks that have a token of which `concerns` is true. */
+void ag_book_drop_concerned(struct ag_book *book, bool (*concerns)(const struct ag_token *token));
+
 #endif

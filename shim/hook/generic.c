@@ -7,7 +7,7 @@
 
 enum class { RECORD, FLUSH, CAPTURE, DROP, STATE, LOOKUP, PASS };
 enum variant { LEGACY, PTSZ, PTDS };
-enum voids { NOTHING, GRAPHS, WINDOW, CODE, CONTEXT, PRIMARY, SIGHT };
+enum voids { NOTHING, GRAPHS, PINNED, WINDOW, CODE, CONTEXT, PRIMARY, SIGHT };
 #define AG_SCOPE(scope) AG_SCOPE_##scope
 
 /* A function of the table, as its wrapper needs it. */
@@ -70,6 +70,9 @@ static void forget(const struct call *call)
         ag_window_forget_code(AG_WAIT_SOME);
         if (call->voids == SIGHT)
             ag_order_stop(AG_BYPASS_blind);
+        break;
+    case PINNED:
+        ag_window_forget_pinned();
         break;
     case CODE:
         ag_limit_forget();

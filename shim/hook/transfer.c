@@ -1,4 +1,5 @@
 /* Asynchronous memsets and copies: held when both sides are certain, else passed to the driver. */
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,27 +15,51 @@ struct place {
     CUmemoryPool pool;
 };
 
+/* The attributes of mappings, last in the list of all. */
+#define MAPPING_ATTRIBUTES 2
+
+/* Whether an operation lies within [start, start + size). */
+static bool within(CUdeviceptr pointer, size_t bytes, CUdeviceptr start, size_t size)
+{
+    return start != 0 && pointer >= start && pointer - start <= size && bytes <= size - (pointer - start);
+}
+
 /* Classifies a whole range; type 0 when anything about it is uncertain. */
 static struct place classify(CUdeviceptr pointer, size_t bytes, CUdevice device)
 {
-    CUpointer_attribute attributes[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE,      CU_POINTER_ATTRIBUTE_IS_MANAGED,
-                                        CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,   CU_POINTER_ATTRIBUTE_CONTEXT,
-                                        CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, CU_POINTER_ATTRIBUTE_RANGE_SIZE,
-                                        CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE,   CU_POINTER_ATTRIBUTE_SYNC_MEMOPS};
-    struct place place = {0, -1, NULL, NULL};
+    static const struct place uncertain = {0, -1, NULL, NULL};
+    static atomic_bool without_mappings; /* the driver answers nothing when it is asked about them too */
+    CUpointer_attribute attributes[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE,       CU_POINTER_ATTRIBUTE_IS_MANAGED,
+                                        CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,    CU_POINTER_ATTRIBUTE_CONTEXT,
+                                        CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,  CU_POINTER_ATTRIBUTE_RANGE_SIZE,
+                                        CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE,    CU_POINTER_ATTRIBUTE_SYNC_MEMOPS,
+                                        CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR, CU_POINTER_ATTRIBUTE_MAPPING_SIZE};
+    const unsigned count = sizeof attributes / sizeof attributes[0];
+    struct place place = uncertain;
     uint32_t type = 0, managed = 0, synchronous = 0;
-    CUdeviceptr start = 0;
-    size_t size = 0;
-    void *values[] = {&type, &managed, &place.device, &place.owner, &start, &size, &place.pool, &synchronous};
-    if (ag_real.cuPointerGetAttributes(sizeof attributes / sizeof attributes[0], attributes, values, pointer) !=
-                CUDA_SUCCESS ||
-        managed != 0 || synchronous != 0 || start == 0 || pointer < start || pointer - start > size ||
-        bytes > size - (pointer - start))
-        return (struct place){0, -1, NULL, NULL};
-    if (type == CU_MEMORYTYPE_HOST)
+    CUdeviceptr start = 0, mapping = 0;
+    size_t size = 0, mapped = 0;
+    void *values[] = {&type, &managed,    &place.device, &place.owner, &start,
+                      &size, &place.pool, &synchronous,  &mapping,     &mapped};
+    bool told = !atomic_load_explicit(&without_mappings, memory_order_relaxed) &&
+                ag_real.cuPointerGetAttributes(count, attributes, values, pointer) == CUDA_SUCCESS;
+    if (!told) {
+        if (ag_real.cuPointerGetAttributes(count - MAPPING_ATTRIBUTES, attributes, values, pointer) != CUDA_SUCCESS)
+            return uncertain;
+        atomic_store_explicit(&without_mappings, true, memory_order_relaxed);
+        mapped = 0;
+        /* mapped memory belongs to no context and no pool; its range is the reservation, mapped or not */
+        if (place.owner == NULL && place.pool == NULL)
+            return uncertain;
+    }
+    if (managed != 0 || synchronous != 0 || !within(pointer, bytes, start, size) ||
+        (mapped != 0 && !within(pointer, bytes, mapping, mapped)))
+        return uncertain;
+    /* host memory of a pool ends in ways that ag_window_forget_pinned() is not told of */
+    if (type == CU_MEMORYTYPE_HOST && place.pool == NULL)
         return (struct place){CU_MEMORYTYPE_HOST, -1, place.owner, NULL};
     if (type != CU_MEMORYTYPE_DEVICE || place.device != device)
-        return (struct place){0, -1, NULL, NULL};
+        return uncertain;
     place.type = type;
     return place;
 }
@@ -127,6 +152,8 @@ static void learn(const struct transfer *t)
         site->token = token;
         site->element = t->key.element;
         site->from_host = t->key.source.type == CU_MEMORYTYPE_HOST;
+        if (site->from_host)
+            atomic_store(&w->pinned, true);
         token->mix = ag_token_transfer_mix(t->kind, site->element, site->from_host);
         token->user = site;
     }

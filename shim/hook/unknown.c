@@ -23,9 +23,10 @@ static struct unknown *_Atomic pool[AG_STUB_COUNT];
  * begin a capture, or lead past the hooks. The words are those of the listed functions that do. */
 static bool may_void(const char *name)
 {
-    static const char *const words[] = {"Destroy", "Detach",  "Unload",      "Release",        "Reset",   "Set",
-                                        "Disable", "Restore", "Enable",      "CopyAttributes", "Capture", "Green",
-                                        "TexRef",  "SurfRef", "ProcAddress", "ExportTable"};
+    static const char *const words[] = {"Destroy",     "Detach",     "Unload",   "Release", "Reset",
+                                        "Set",         "Disable",    "Restore",  "Enable",  "CopyAttributes",
+                                        "Capture",     "Green",      "TexRef",   "SurfRef", "ProcAddress",
+                                        "ExportTable", "Unregister", "FreeHost", "Unmap"};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         if (strstr(name, words[i]) != NULL)
             return true;

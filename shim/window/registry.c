@@ -162,6 +162,7 @@ static bool clear(struct ag_window *w)
     ag_template_clear(&w->templates, release_exec, NULL);
     ag_visit_end(&visit);
     ag_token_clear(&w->table, release_site);
+    atomic_store(&w->pinned, false);
     return true;
 }
 
@@ -196,6 +197,26 @@ static bool clear_owner(struct ag_window *w, const void *owner)
         ag_token_sweep(&w->table, release_site);
     }
     return cleared;
+}
+
+static bool copies_from_host(const struct ag_token *token)
+{
+    const struct ag_site *site = token->user;
+    return token->kind == AG_OP_COPY && site != NULL && site->from_host;
+}
+
+/* The caller has the lock. What another thread has held since the caller's flush copies from other memory: its nodes
+ * are set anew. Templates hold kernels only. False when the context cannot be entered. */
+static bool clear_pinned(struct ag_window *w)
+{
+    struct ag_visit visit;
+    if (w->book.instance_count == 0)
+        return true;
+    if (!ag_visit_begin(&visit, w->target.ctx))
+        return false;
+    ag_book_drop_concerned(&w->book, copies_from_host);
+    ag_visit_end(&visit);
+    return true;
 }
 
 /* The caller has the lock. */
@@ -288,6 +309,25 @@ void ag_window_forget_owner(const void *owner)
         if (atomic_load(&w->stale))
             refresh(w);
         else if (atomic_load(&w->ctx) != NULL && !clear_owner(w, owner))
+            atomic_store(&w->stale, true);
+        ag_lock_release(&w->lock);
+    }
+}
+
+void ag_window_forget_pinned(void)
+{
+    unsigned count = atomic_load(&ag_window_count);
+    for (unsigned i = 0; i < count; i++) {
+        struct ag_window *w = ag_windows[i];
+        if (!atomic_load(&w->pinned))
+            continue;
+        if (!ag_window_lock(w, AG_WAIT_YES)) {
+            atomic_store(&w->stale, true);
+            continue;
+        }
+        if (atomic_load(&w->stale))
+            refresh(w);
+        else if (atomic_load(&w->ctx) != NULL && !clear_pinned(w))
             atomic_store(&w->stale, true);
         ag_lock_release(&w->lock);
     }

@@ -41,6 +41,7 @@ struct ag_window {
     /* the open chunk: ops 0 .. length-1, of which the first `submitted` are with the driver already */
     atomic_bool open;        /* some op is held */
     atomic_bool stale;       /* the code behind the tokens changed */
+    atomic_bool pinned;      /* some token is a copy from pinned host memory */
     atomic_uint progress;    /* changes with every op; the watchdog looks at it, */
     atomic_uint submissions; /* and at this, which changes whenever held ops are submitted */
     unsigned length, submitted;
@@ -136,6 +137,12 @@ void ag_window_forget_code(enum ag_patience patience);
 /* Before code ends with its module or library: drops what is made of its functions, and of those whose owner is not
  * known. Waits for threads that are at work in a window. */
 void ag_window_forget_owner(const void *owner);
+
+/* Before host memory ends being pinned: frees the graphs that copy from host memory. A copy node may have resolved its
+ * source when it was set (the device's address of registered memory differs from the host's on some machines), so it
+ * must not run again as it is, also when the same address is pinned once more. Other windows are not touched. Waits for
+ * threads that are at work in one. */
+void ag_window_forget_pinned(void);
 
 /* In a forked child: no window is known any more, and no lock is taken. */
 void ag_window_after_fork(void);

@@ -208,3 +208,22 @@ reported() {
 }
 
 @test "operations on memory that the program made synchronous are done when they return" { reported 0 synchronous_memory; }
+
+@test "host memory is pinned again at its former address" {
+  for how in registered allocated; do
+    reported 0 pinned_again "$how"
+    holds "$(statistic replayed) > 4000"
+  done
+}
+
+@test "what reaches beyond a mapping is refused by its own call" {
+  reported 0 mapping_ends
+  holds "$(statistic replayed) > 1000"
+}
+
+@test "a driver that says nothing of mappings: memory of contexts is held all the same, mapped memory is not" {
+  SIM_OPTIONS=fail=cuPointerGetAttributes:1:1 reported 0 own_failures
+  holds "$(statistic bypass.memory) == 0 and $(statistic replayed) > 2000"
+  SIM_OPTIONS=fail=cuPointerGetAttributes:1:1 reported 0 mapping_ends
+  holds "$(statistic bypass.memory) > 1000"
+}

@@ -21,18 +21,21 @@ static size_t extent(const struct shape *s, size_t pitch, size_t slice)
     return (s->depth - 1) * slice + (s->height - 1) * pitch + s->width;
 }
 
+/* A range that begins in an allocation must end in it, and one in a reservation must be mapped; wholly unknown
+ * addresses are pageable host memory. */
+static bool valid(uintptr_t address, size_t size)
+{
+    return sim_range_find(address) ? sim_range_whole(address, size) : !sim_reserved(address, size);
+}
+
 static CUresult check(const struct shape *s)
 {
     if (!s->src || !s->dst)
         return CUDA_ERROR_INVALID_VALUE;
-    /* A range that begins in an allocation must end in it; wholly unknown addresses are pageable host memory. */
-    struct sim_range *from = sim_range_find((uintptr_t)s->src), *to = sim_range_find((uintptr_t)s->dst);
-    size_t src_size = extent(s, s->src_pitch, s->src_slice), dst_size = extent(s, s->dst_pitch, s->dst_slice);
-    if (from && (uintptr_t)s->src - from->base + src_size > from->size)
-        return CUDA_ERROR_INVALID_VALUE;
-    if (to && (uintptr_t)s->dst - to->base + dst_size > to->size)
-        return CUDA_ERROR_INVALID_VALUE;
-    return CUDA_SUCCESS;
+    return valid((uintptr_t)s->src, extent(s, s->src_pitch, s->src_slice)) &&
+                           valid((uintptr_t)s->dst, extent(s, s->dst_pitch, s->dst_slice))
+                   ? CUDA_SUCCESS
+                   : CUDA_ERROR_INVALID_VALUE;
 }
 
 static bool on_device(enum sim_memory kind)
@@ -72,6 +75,9 @@ static CUresult copy(CUstream handle, const struct shape *s, bool async)
     task.u.copy.height = s->height;
     task.u.copy.depth = s->depth;
     sim_log_detail(" dst=%p src=%p bytes=%zu", (void *)s->dst, (const void *)s->src, s->width * s->height * s->depth);
+
+    if (stream->capture && from == SIM_MEM_HOST)
+        task.u.copy.resolved = sim_range_find((uintptr_t)s->src)->id;
 
     struct sim_ctx *ctx = stream->ctx;
     bool stage = from == SIM_MEM_PAGEABLE && on_device(to) && !stream->capture;

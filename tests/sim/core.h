@@ -111,6 +111,7 @@ struct sim_task {
             size_t src_pitch, src_slice, dst_pitch, dst_slice;
             size_t width, height, depth;
             unsigned char *staged; /* owned copy of a pageable source, or NULL */
+            uint64_t resolved;     /* of a node: id of the pinned memory that its source was when it was set, or 0 */
         } copy;
         struct {
             CUhostFn fn;
@@ -259,13 +260,17 @@ struct sim_range {
     int device;
     struct sim_ctx *ctx;
     unsigned int flags;
-    bool registered;  /* by cuMemHostRegister */
-    bool mapped;      /* by cuMemMap */
-    bool sync_memops; /* memsets of it wait, also asynchronous ones */
-    uint64_t id;
-    CUmemoryPool pool; /* of stream-ordered memory */
+    bool registered;    /* by cuMemHostRegister */
+    bool mapped;        /* by cuMemMap */
+    bool sync_memops;   /* memsets of it wait, also asynchronous ones */
+    uint64_t id;        /* unique: memory that is registered again is another range */
+    CUmemoryPool pool;  /* of stream-ordered memory */
+    uintptr_t reserved; /* where the reservation of mapped memory begins, */
+    size_t reservation; /* and its size */
 };
 struct sim_range *sim_range_find(uintptr_t address);
+/* Whether [address, +size) lies in one allocation, or is mapped throughout in one reservation. */
+bool sim_range_whole(uintptr_t address, size_t size);
 /* Kind of the whole range [address, +size); a range that runs over an allocation's end is SIM_MEM_PAGEABLE. */
 enum sim_memory sim_range_kind(const void *address, size_t size);
 struct sim_range *sim_range_add(uintptr_t base, size_t size, enum sim_memory kind, struct sim_ctx *ctx);
@@ -274,6 +279,9 @@ void sim_memory_forget(struct sim_ctx *ctx); /* the context died */
 uintptr_t sim_arena_take(int device, size_t size);
 void sim_arena_give(int device, uintptr_t address, size_t size);
 void sim_scribble(void *address, size_t size); /* so that a late reader sees nonsense */
+
+/* ---- mapped memory (mapping.c) ---- */
+bool sim_reserved(uintptr_t address, size_t size); /* whether some of it is, mapped or not */
 
 /* ---- modules (module.c) ---- */
 struct sim_param {

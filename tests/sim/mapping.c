@@ -53,6 +53,14 @@ static bool inside(const struct area *area, uintptr_t base, size_t size)
     return base >= area->base && base - area->base < area->size && size <= area->size - (base - area->base);
 }
 
+bool sim_reserved(uintptr_t address, size_t size)
+{
+    for (const struct area *area = reserved; area; area = area->next)
+        if (address < area->base + area->size && (address >= area->base || area->base - address < size))
+            return true;
+    return false;
+}
+
 CUresult sim_cuMemGetAllocationGranularity(size_t *granularity, const CUmemAllocationProp *prop,
                                            CUmemAllocationGranularity_flags option)
 {
@@ -128,17 +136,19 @@ CUresult sim_cuMemMap(CUdeviceptr address, size_t size, size_t offset, CUmemGene
         return result;
     if (!physical || !size || size % GRANULARITY || offset || size > physical->size || flags)
         return CUDA_ERROR_INVALID_VALUE;
-    struct area *area = reserved;
-    while (area && !inside(area, (uintptr_t)address, size))
-        area = area->next;
-    if (!area || sim_range_find((uintptr_t)address) || sim_range_find((uintptr_t)address + size - 1))
+    const struct area *reservation = reserved;
+    while (reservation && !inside(reservation, (uintptr_t)address, size))
+        reservation = reservation->next;
+    if (!reservation || sim_range_find((uintptr_t)address) || sim_range_find((uintptr_t)address + size - 1))
         return CUDA_ERROR_INVALID_VALUE;
     void *at = mmap((void *)(uintptr_t)address, size, PROT_NONE, MAP_SHARED | MAP_FIXED, physical->file, 0);
-    area = at != MAP_FAILED ? add(&mapped, (uintptr_t)address, size) : NULL;
+    struct area *area = at != MAP_FAILED ? add(&mapped, (uintptr_t)address, size) : NULL;
     struct sim_range *range = area ? sim_range_add(area->base, size, SIM_MEM_DEVICE, ctx) : NULL;
     if (!range)
         return CUDA_ERROR_OUT_OF_MEMORY;
     range->mapped = true;
+    range->reserved = reservation->base;
+    range->reservation = reservation->size;
     area->physical = physical;
     physical->users++;
     return CUDA_SUCCESS;

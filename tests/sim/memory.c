@@ -34,12 +34,23 @@ struct sim_range *sim_range_find(uintptr_t address)
     return address - range->base < range->size ? range : NULL;
 }
 
+bool sim_range_whole(uintptr_t address, size_t size)
+{
+    const struct sim_range *range = sim_range_find(address);
+    while (range && size > range->size - (address - range->base)) {
+        const struct sim_range *next = range->mapped ? sim_range_find(range->base + range->size) : NULL;
+        if (!next || !next->mapped || next->reserved != range->reserved)
+            return false;
+        size -= next->base - address;
+        address = next->base;
+        range = next;
+    }
+    return range != NULL;
+}
+
 enum sim_memory sim_range_kind(const void *address, size_t size)
 {
-    struct sim_range *range = sim_range_find((uintptr_t)address);
-    if (!range || size > range->size - ((uintptr_t)address - range->base))
-        return SIM_MEM_PAGEABLE;
-    return range->kind;
+    return sim_range_whole((uintptr_t)address, size) ? sim_range_find((uintptr_t)address)->kind : SIM_MEM_PAGEABLE;
 }
 
 struct sim_range *sim_range_add(uintptr_t base, size_t size, enum sim_memory kind, struct sim_ctx *ctx)

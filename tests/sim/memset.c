@@ -13,8 +13,7 @@ static CUresult set(CUstream handle, CUdeviceptr dst, size_t pitch, unsigned int
         return CUDA_SUCCESS;
     struct sim_range *range = sim_range_find((uintptr_t)dst);
     size_t extent = (height - 1) * pitch + width * element;
-    if (!range || (uintptr_t)dst - range->base + extent > range->size || dst % element ||
-        (height > 1 && pitch < width * element))
+    if (!range || !sim_range_whole((uintptr_t)dst, extent) || dst % element || (height > 1 && pitch < width * element))
         return CUDA_ERROR_INVALID_VALUE;
     bool wait = (!async && range->kind != SIM_MEM_DEVICE) || range->sync_memops;
     if (!async) {

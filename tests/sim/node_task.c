@@ -1,5 +1,6 @@
-/* See node_task.h. Addresses of copy nodes are classified here, when the node is added or changed, as on real hardware.
- */
+/* See node_task.h. Addresses of copy nodes are classified here, when the node is added or changed, as on real hardware:
+ * a pinned source is resolved to what it is then (seen on an H200: a node that was set before its source was
+ * unregistered and registered again at the same address fails). */
 #include "tests/sim/node_task.h"
 #include "tests/sim/module.h"
 #include "tests/sim/report.h"
@@ -117,9 +118,8 @@ CUresult sim_task_from_memset(struct sim_task *task, const CUDA_MEMSET_NODE_PARA
     CUresult result = pick_ctx(ctx, &where->ctx);
     if (result)
         return result;
-    struct sim_range *range = sim_range_find((uintptr_t)p->dst);
     size_t extent = (p->height - 1) * p->pitch + p->width * p->elementSize;
-    if (!range || (uintptr_t)p->dst - range->base + extent > range->size || p->dst % p->elementSize)
+    if (!sim_range_whole((uintptr_t)p->dst, extent) || p->dst % p->elementSize)
         return CUDA_ERROR_INVALID_VALUE;
     memset(task, 0, sizeof(*task));
     task->kind = SIM_TASK_MEMSET;
@@ -164,6 +164,8 @@ CUresult sim_task_from_memcpy(struct sim_task *task, const CUDA_MEMCPY3D *p, CUc
         return CUDA_ERROR_INVALID_VALUE;
     if (p->dstMemoryType == CU_MEMORYTYPE_DEVICE && !sim_range_find((uintptr_t)task->u.copy.dst))
         return CUDA_ERROR_INVALID_VALUE;
+    const struct sim_range *source = sim_range_find((uintptr_t)task->u.copy.src);
+    task->u.copy.resolved = source && source->kind == SIM_MEM_HOST ? source->id : 0;
     corrupt(task);
     return CUDA_SUCCESS;
 }

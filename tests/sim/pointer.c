@@ -6,11 +6,18 @@ static CUresult attribute(void *out, CUpointer_attribute which, CUdeviceptr addr
     struct sim_range *range = sim_range_find((uintptr_t)address);
     if (!range)
         return CUDA_ERROR_INVALID_VALUE;
+    /* Of mapped memory the range is the whole reservation. */
+    uintptr_t base = range->base;
+    size_t size = range->size;
+    if (range->mapped) {
+        base = range->reserved;
+        size = range->reservation;
+    }
     bool host = range->kind == SIM_MEM_HOST, managed = range->kind == SIM_MEM_MANAGED;
     switch ((int)which) {
     case CU_POINTER_ATTRIBUTE_CONTEXT:
-        /* Stream-ordered memory belongs to no context. */
-        if (range->pool)
+        /* Stream-ordered and mapped memory belongs to no context. */
+        if (range->pool || range->mapped)
             return CUDA_ERROR_INVALID_VALUE;
         *(CUcontext *)out = range->ctx->handle;
         break;
@@ -41,10 +48,10 @@ static CUresult attribute(void *out, CUpointer_attribute which, CUdeviceptr addr
         *(unsigned int *)out = range->kind == SIM_MEM_DEVICE && !range->pool;
         break;
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
-        *(CUdeviceptr *)out = range->base;
+        *(CUdeviceptr *)out = base;
         break;
     case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
-        *(size_t *)out = range->size;
+        *(size_t *)out = size;
         break;
     case CU_POINTER_ATTRIBUTE_MAPPED:
         *(unsigned int *)out = 1;

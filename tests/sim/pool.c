@@ -147,7 +147,7 @@ CUresult sim_cuMemFreeAsync(CUdeviceptr address, CUstream handle)
     if (result)
         return result;
     struct sim_range *range = sim_range_find((uintptr_t)address);
-    if (!range || range->base != address || range->kind != SIM_MEM_DEVICE)
+    if (!range || range->base != address || range->kind != SIM_MEM_DEVICE || range->mapped)
         return CUDA_ERROR_INVALID_VALUE;
     if (stream->capture)
         return CUDA_ERROR_NOT_SUPPORTED;

@@ -129,8 +129,24 @@ static void run_set(const struct sim_task *task)
     }
 }
 
-static void run_copy(const struct sim_task *task)
+/* The pinned memory that a node copies from is no longer the one that it was set for. */
+static bool source_lost(const struct sim_task *task)
 {
+    if (!task->u.copy.resolved)
+        return false;
+    pthread_mutex_lock(&sim_lock);
+    const struct sim_range *range = sim_range_find((uintptr_t)task->u.copy.src);
+    bool lost = !range || range->id != task->u.copy.resolved;
+    pthread_mutex_unlock(&sim_lock);
+    return lost;
+}
+
+static void run_copy(const struct sim_task *task, struct sim_ctx *ctx)
+{
+    if (source_lost(task)) {
+        poison(ctx, CUDA_ERROR_LAUNCH_FAILED);
+        return;
+    }
     const unsigned char *src = task->u.copy.staged ? task->u.copy.staged : task->u.copy.src;
     for (size_t z = 0; z < task->u.copy.depth; z++)
         for (size_t y = 0; y < task->u.copy.height; y++)
@@ -246,7 +262,7 @@ void sim_task_run(struct sim_task *task, struct sim_ctx *ctx, uint64_t number)
         run_set(task);
         break;
     case SIM_TASK_COPY:
-        run_copy(task);
+        run_copy(task, ctx);
         break;
     case SIM_TASK_HOST:
         run_host(task, ctx);

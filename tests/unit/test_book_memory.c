@@ -41,6 +41,28 @@ static void chunks_outlive_their_instances(void)
     tear_down();
 }
 
+static bool is_last(const struct ag_token *token)
+{
+    return token == the.tokens[LENGTH + 3];
+}
+
+static void what_a_token_concerns_goes_and_nothing_else(void)
+{
+    set_up();
+    struct ag_chunk *without = known_chunk(0), *with = known_chunk(4);
+    struct ag_instance *stays = add(without, set_of(1)), *goes[] = {add(with, set_of(1)), add(with, set_of(2))};
+    struct exec *of_stays = stays->exec, *of_goes[] = {goes[0]->exec, goes[1]->exec};
+    ag_book_used(&the.book, goes[1]);
+    ag_book_drop_concerned(&the.book, is_last);
+    EXPECT(of_goes[0]->released == 1 && of_goes[1]->released == 1 && of_stays->released == 0);
+    EXPECT(with->instance_count == 0 && without->instances == stays);
+    EQUAL(the.book.instance_count, 1);
+    EXPECT(the.book.previous == NULL);
+    EQUAL(step_at(4, LENGTH, set_of(1)).action, AG_BOOK_BUILD);
+    EQUAL(step_at(0, LENGTH, set_of(1)).action, AG_BOOK_LAUNCH);
+    tear_down();
+}
+
 static void every_exec_is_released_once(void)
 {
     struct ag_book_params params = ag_book_defaults();
@@ -154,6 +176,7 @@ static void a_known_op_costs_little_beyond_its_arguments(void)
 static const struct unit_case cases[] = {
         {"eviction takes the least recently used", eviction_takes_the_least_recently_used},
         {"chunks outlive their instances", chunks_outlive_their_instances},
+        {"what a token concerns goes, and nothing else", what_a_token_concerns_goes_and_nothing_else},
         {"every exec is released once", every_exec_is_released_once},
         {"a cleared book can be used again", a_cleared_book_can_be_used_again},
         {"dropped slots are used again", dropped_slots_are_used_again},

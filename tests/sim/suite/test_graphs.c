@@ -216,6 +216,41 @@ static void other_nodes(void)
     EXPECT(tap_word(data) == 6 && tap_word(data + 24) == 6 && tap_word(data + 28) == 5);
 }
 
+/* A copy node's pinned source is what it was when the node was set last, not what is pinned there now. */
+static void pinned_source_ends(void)
+{
+    static unsigned int source[1024];
+    CUgraph graph;
+    CUgraphExec exec;
+    CUgraphNode copy;
+    set_up();
+    source[0] = 5;
+    OK(cuMemHostRegister(source, sizeof(source), 0));
+    OK(cuGraphCreate(&graph, 0));
+    CUDA_MEMCPY3D move = {
+            .srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = source, .dstMemoryType = CU_MEMORYTYPE_DEVICE};
+    move.dstDevice = data;
+    move.WidthInBytes = 4;
+    move.Height = move.Depth = 1;
+    OK(cuGraphAddMemcpyNode(&copy, graph, NULL, 0, &move, ctx));
+    OK(cuGraphInstantiate(&exec, graph, 0));
+    OK(cuGraphLaunch(exec, stream));
+    OK(cuStreamSynchronize(stream));
+    EXPECT(tap_word(data) == 5);
+    OK(cuMemHostUnregister(source));
+    OK(cuMemHostRegister(source, sizeof(source), 0));
+    source[0] = 6;
+    OK(cuGraphExecMemcpyNodeSetParams(exec, copy, &move, ctx));
+    OK(cuGraphLaunch(exec, stream));
+    OK(cuStreamSynchronize(stream));
+    EXPECT(tap_word(data) == 6);
+    OK(cuMemHostUnregister(source));
+    OK(cuMemHostRegister(source, sizeof(source), 0));
+    cuGraphLaunch(exec, stream);
+    FAILS(CUDA_ERROR_LAUNCH_FAILED, cuStreamSynchronize(stream));
+    FAILS(CUDA_ERROR_LAUNCH_FAILED, cuCtxSynchronize());
+}
+
 static void children_and_clones(void)
 {
     CUgraph graph, child, clone;
@@ -293,6 +328,7 @@ static const struct tap_case cases[] = {
         {"another function: what is allowed", NULL, retarget},
         {"two launches of one graph never overlap", NULL, no_overlap},
         {"memset, copy and event nodes and their updates", NULL, other_nodes},
+        {"a node's pinned source ends, and is pinned again", NULL, pinned_source_ends},
         {"child graphs and clones", NULL, children_and_clones},
         {"whole-graph update, disabled nodes", NULL, whole_update},
         {"node attributes and parameters", NULL, node_attributes},

@@ -182,6 +182,62 @@ static void attributes(void)
     OK(cuMemFree(unified));
 }
 
+/* Mapped memory: contents stay with the physical memory, attributes tell reservation and mapping apart, and what is not
+ * mapped is refused at the call. */
+static void mapped_memory(void)
+{
+    CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location.type = CU_MEM_LOCATION_TYPE_DEVICE};
+    CUmemAccessDesc rights = {.location = prop.location, .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    CUmemGenericAllocationHandle handles[2];
+    CUpointer_attribute which[] = {CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, CU_POINTER_ATTRIBUTE_RANGE_SIZE,
+                                   CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR, CU_POINTER_ATTRIBUTE_MAPPING_SIZE,
+                                   CU_POINTER_ATTRIBUTE_CONTEXT};
+    CUdeviceptr base, start, mapping;
+    size_t granule, size, mapped;
+    CUcontext owner;
+    void *out[] = {&start, &size, &mapping, &mapped, &owner};
+    set_up();
+    OK(cuMemGetAllocationGranularity(&granule, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
+    OK(cuMemAddressReserve(&base, 2 * granule, 0, 0, 0));
+    FAILS(CUDA_ERROR_INVALID_VALUE, cuMemMap(base, granule, 0, 12345, 0));
+    for (unsigned int i = 0; i < 2; i++) {
+        OK(cuMemCreate(&handles[i], granule, &prop, 0));
+        FAILS(CUDA_ERROR_INVALID_VALUE, cuMemSetAccess(base, 2 * granule, &rights, 1));
+        OK(cuMemMap(base + i * granule, granule, 0, handles[i], 0));
+        FAILS(CUDA_ERROR_INVALID_VALUE, cuMemMap(base + i * granule, granule, 0, handles[i], 0));
+    }
+    FAILS(CUDA_ERROR_INVALID_VALUE, cuMemMap(base + 2 * granule, granule, 0, handles[0], 0));
+    OK(cuMemSetAccess(base, 2 * granule, &rights, 1));
+    CUdeviceptr border = base + granule;
+    OK(cuPointerGetAttributes(5, which, out, border + 64));
+    EXPECT(start == base && size == 2 * granule && mapping == border && mapped == granule && owner == NULL);
+    OK(cuPointerGetAttributes(5, which, out, data + 64));
+    EXPECT(start == data && size == 256 && mapping == data && mapped == 256 && owner != NULL);
+    OK(cuMemsetD32Async(border - 16, 5, 8, stream));
+    OK(cuMemcpyDtoDAsync(data, border - 16, 32, stream));
+    FAILS(CUDA_ERROR_INVALID_VALUE, cuMemsetD8Async(border, 1, granule + 1, stream));
+    OK(cuStreamSynchronize(stream));
+    EXPECT(tap_word(data + 28) == 5);
+    FAILS(CUDA_ERROR_INVALID_VALUE, cuMemFree(base));
+    FAILS(CUDA_ERROR_INVALID_VALUE, cuMemUnmap(border, granule / 2));
+    FAILS(CUDA_ERROR_INVALID_VALUE, cuMemAddressFree(base, 2 * granule));
+    OK(cuMemUnmap(border, granule));
+    FAILS(CUDA_ERROR_INVALID_VALUE, cuMemsetD32Async(border - 16, 5, 8, stream));
+    FAILS(CUDA_ERROR_INVALID_VALUE, cuMemcpyDtoDAsync(data, border - 16, 32, stream));
+    FAILS(CUDA_ERROR_INVALID_VALUE, cuMemcpyDtoDAsync(border, data, 32, stream));
+    OK(cuMemcpyDtoDAsync(data, border - 16, 16, stream));
+    OK(cuMemMap(border, granule, 0, handles[1], 0));
+    OK(cuMemSetAccess(border, granule, &rights, 1));
+    OK(cuStreamSynchronize(stream));
+    EXPECT(tap_word(border + 12) == 5 && tap_word(border + 16) == 0);
+    OK(cuMemRelease(handles[1]));
+    FAILS(CUDA_ERROR_INVALID_VALUE, cuMemRelease(handles[1]));
+    EXPECT(tap_word(border + 12) == 5);
+    OK(cuMemUnmap(base, 2 * granule));
+    OK(cuMemRelease(handles[0]));
+    OK(cuMemAddressFree(base, 2 * granule));
+}
+
 /* A freed block is nonsense at once, and its address comes back. */
 static void freed_memory(void)
 {
@@ -306,6 +362,7 @@ static const struct tap_case cases[] = {
         {"synchronous copies and memsets wait as they should", NULL, synchronous_forms},
         {"two and three dimensions, and bounds", NULL, shapes},
         {"attributes of pointers", NULL, attributes},
+        {"mapped memory", NULL, mapped_memory},
         {"freed memory is scribbled over and reused", NULL, freed_memory},
         {"freeing waits for the device", NULL, free_waits},
         {"stream-ordered blocks come back in stream order", NULL, stream_ordered},
