@@ -121,17 +121,17 @@ void ag_book_clear(struct ag_book *book)
     book->slot_hint = 0;
 }
 
-void ag_book_sweep(struct ag_book *book)
+void ag_book_sweep(struct ag_book *book, bool chunks)
 {
-    struct ag_chunk *chunk = book->oldest_chunk;
-    while (chunk != NULL) {
-        struct ag_chunk *next = chunk->newer;
-        bool dead = false;
-        for (unsigned i = 0; i < chunk->length && !dead; i++)
-            dead = chunk->tokens[i]->dead;
-        if (dead)
+    for (struct ag_chunk *chunk = book->oldest_chunk, *next; chunk != NULL; chunk = next) {
+        unsigned i = 0;
+        next = chunk->newer;
+        while (i < chunk->length && !chunk->tokens[i]->dead)
+            i++;
+        while (i < chunk->length && chunk->instances != NULL)
+            ag_book_drop(book, chunk->instances);
+        if (i < chunk->length && chunks)
             chunk_drop(book, chunk);
-        chunk = next;
     }
 }
 
@@ -139,17 +139,6 @@ void ag_book_drop_instances(struct ag_book *book)
 {
     while (book->oldest != NULL)
         ag_book_drop(book, book->oldest);
-}
-
-void ag_book_drop_concerned(struct ag_book *book, bool (*concerns)(const struct ag_token *token))
-{
-    for (struct ag_chunk *chunk = book->oldest_chunk; chunk != NULL; chunk = chunk->newer) {
-        unsigned i = 0;
-        while (chunk->instances != NULL && i < chunk->length && !concerns(chunk->tokens[i]))
-            i++;
-        while (chunk->instances != NULL && i < chunk->length)
-            ag_book_drop(book, chunk->instances);
-    }
 }
 
 bool ag_book_evict(struct ag_book *book, const struct ag_instance *keep)

@@ -125,8 +125,9 @@ void ag_book_init(struct ag_book *book, const struct ag_book_params *params, voi
 /* Forgets everything; releases every instance. */
 void ag_book_clear(struct ag_book *book);
 
-/* Forgets every chunk that has a marked token (ag_token_mark()), and releases its instances. */
-void ag_book_sweep(struct ag_book *book);
+/* Releases the instances of every chunk that has a marked token (ag_token_mark()). chunks: forgets the chunk as well,
+ * since the token is about to end. */
+void ag_book_sweep(struct ag_book *book, bool chunks);
 
 /* Decides about a chunk of length ops. records holds their records one after the other, each of its token's
  * record_size; padding inside must be deterministic (zero). */
@@ -162,8 +163,5 @@ bool ag_book_evict(struct ag_book *book, const struct ag_instance *keep);
 
 /* Drops all instances but keeps the knowledge of chunks. */
 void ag_book_drop_instances(struct ag_book *book);
-
-/* The same for the chunks that have a token of which `concerns` is true. */
-void ag_book_drop_concerned(struct ag_book *book, bool (*concerns)(const struct ag_token *token));
 
 #endif

@@ -186,7 +186,7 @@ static bool clear_owner(struct ag_window *w, const void *owner)
     bool cleared = w->length == 0;
     if (cleared) {
         w->stats.count[AG_STAT_chunks] += w->book.chunk_count;
-        ag_book_sweep(&w->book);
+        ag_book_sweep(&w->book, true);
         w->stats.count[AG_STAT_chunks] -= w->book.chunk_count;
         /* their nodes hold functions of any code */
         ag_template_clear(&w->templates, release_exec, NULL);
@@ -199,9 +199,10 @@ static bool clear_owner(struct ag_window *w, const void *owner)
     return cleared;
 }
 
-static bool copies_from_host(const struct ag_token *token)
+static bool copies_from_host(const struct ag_token *token, const void *unused)
 {
     const struct ag_site *site = token->user;
+    (void)unused;
     return token->kind == AG_OP_COPY && site != NULL && site->from_host;
 }
 
@@ -210,11 +211,12 @@ static bool copies_from_host(const struct ag_token *token)
 static bool clear_pinned(struct ag_window *w)
 {
     struct ag_visit visit;
-    if (w->book.instance_count == 0)
+    /* the marks mean nothing once the book is swept: the tokens stay */
+    if (w->book.instance_count == 0 || ag_token_mark(&w->table, copies_from_host, NULL) == 0)
         return true;
     if (!ag_visit_begin(&visit, w->target.ctx))
         return false;
-    ag_book_drop_concerned(&w->book, copies_from_host);
+    ag_book_sweep(&w->book, false);
     ag_visit_end(&visit);
     return true;
 }

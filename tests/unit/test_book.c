@@ -134,10 +134,10 @@ static void a_sweep_drops_the_chunks_with_marked_tokens(void)
         step_at(LENGTH, LENGTH, set_of(1));
     }
     EQUAL(the.book.instance_count, 4);
-    ag_book_sweep(&the.book);
+    ag_book_sweep(&the.book, true);
     EQUAL(the.book.chunk_count, 4);
     EQUAL(ag_token_mark(&the.table, is_third, NULL), 1);
-    ag_book_sweep(&the.book);
+    ag_book_sweep(&the.book, true);
     EQUAL(the.book.chunk_count, 2);
     EQUAL(the.book.instance_count, 2);
     EQUAL(the.released, 2);

@@ -41,19 +41,20 @@ static void chunks_outlive_their_instances(void)
     tear_down();
 }
 
-static bool is_last(const struct ag_token *token)
+static bool is(const struct ag_token *token, const void *what)
 {
-    return token == the.tokens[LENGTH + 3];
+    return token == what;
 }
 
-static void what_a_token_concerns_goes_and_nothing_else(void)
+static void instances_with_a_marked_token_go_and_nothing_else(void)
 {
     set_up();
     struct ag_chunk *without = known_chunk(0), *with = known_chunk(4);
     struct ag_instance *stays = add(without, set_of(1)), *goes[] = {add(with, set_of(1)), add(with, set_of(2))};
     struct exec *of_stays = stays->exec, *of_goes[] = {goes[0]->exec, goes[1]->exec};
     ag_book_used(&the.book, goes[1]);
-    ag_book_drop_concerned(&the.book, is_last);
+    EQUAL(ag_token_mark(&the.table, is, the.tokens[LENGTH + 3]), 1);
+    ag_book_sweep(&the.book, false);
     EXPECT(of_goes[0]->released == 1 && of_goes[1]->released == 1 && of_stays->released == 0);
     EXPECT(with->instance_count == 0 && without->instances == stays);
     EQUAL(the.book.instance_count, 1);
@@ -176,7 +177,7 @@ static void a_known_op_costs_little_beyond_its_arguments(void)
 static const struct unit_case cases[] = {
         {"eviction takes the least recently used", eviction_takes_the_least_recently_used},
         {"chunks outlive their instances", chunks_outlive_their_instances},
-        {"what a token concerns goes, and nothing else", what_a_token_concerns_goes_and_nothing_else},
+        {"instances with a marked token go, and nothing else", instances_with_a_marked_token_go_and_nothing_else},
         {"every exec is released once", every_exec_is_released_once},
         {"a cleared book can be used again", a_cleared_book_can_be_used_again},
         {"dropped slots are used again", dropped_slots_are_used_again},
