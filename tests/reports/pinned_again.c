@@ -33,6 +33,8 @@ int main(int argc, char **argv)
     CUstream stream, beside;
     void *own = aligned_alloc(4096, BYTES);
     unsigned *keep, *first = NULL, wrong = 0, again = 0;
+    if (own == NULL)
+        return 97;
     CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
     CHECK(cuStreamCreate(&beside, CU_STREAM_NON_BLOCKING));
     CHECK(cuMemHostAlloc((void **)&keep, BYTES, 0));
