@@ -54,11 +54,16 @@ unharmed() {
   done
 }
 
+# What is done about a failure is the same wherever it comes: a sanitizer sees the first, all, and all but the first.
+other_place() {
+  not_sanitized 'the first, all, and all but the first are more than enough for it'
+}
+
 @test "the first such call fails" { unharmed 1 2 700 801 1; }
-@test "the second one" { unharmed 2 2 801; }
-@test "the tenth one" { unharmed 10 2 801; }
+@test "the second one" { other_place; unharmed 2 2 801; }
+@test "the tenth one" { other_place; unharmed 10 2 801; }
 @test "all of them" { unharmed 1+ 2 801 3; }
-@test "all from the fifth on" { unharmed 5+ 2 801; }
+@test "all from the fifth on" { other_place; unharmed 5+ 2 801; }
 @test "all from the second on, in a random schedule" { SIM_SCHEDULE=random unharmed 2+ 2; }
 
 @test "the program runs out of device memory: the shim gives back what its graphs take, and the program gets it" {

@@ -44,7 +44,7 @@ replayed() { number "$1" replay.json; }
   modes "$samples/constant_loop"
   [ "$(observed observed)" = "$(observed launches)" ]
   [ "$(replayed observed)" = 0 ]
-  for sample in constant_loop changing_args mixed_kernels sync_every; do
+  for sample in $(few constant_loop changing_args mixed_kernels sync_every); do
     # 200 thousand launches: the beginning, and some blocks
     for mode in observe replay; do
       AUTOGRAPH_MODE=$mode AUTOGRAPH_STATS=$PWD/$mode.json on_simulator_shimmed eager "$samples/$sample" --iterations 2000 >"$mode.out"
