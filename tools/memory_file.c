@@ -1,44 +1,16 @@
 /* Reading what the processes of a run wrote about device memory. */
 #include "tools/memory.h"
+#include "tools/folder.h"
 #include "tools/tool.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 int ag_memory_run_begin(struct ag_memory_run *run, struct ag_launch *launch)
 {
-    const char *temporary = getenv("TMPDIR");
-    char pattern[PATH_MAX + 16];
     *run = (struct ag_memory_run){0};
-    snprintf(run->folder, sizeof run->folder, "%s/autograph-XXXXXX", temporary && *temporary ? temporary : "/tmp");
-    if (!mkdtemp(run->folder)) {
-        int status = ag_tool_fail(AG_TOOL_FAILED, "cannot make a folder for memory records (%s): %s", run->folder,
-                                  strerror(errno));
-        run->folder[0] = '\0';
-        return status;
-    }
-    snprintf(pattern, sizeof pattern, "%s/%%p.memory", run->folder);
-    return ag_launch_set(launch, "MEMORY", pattern);
-}
-
-/* The whole file with a zero byte behind it, NULL with errno set. */
-static char *load(const char *path, size_t *length)
-{
-    FILE *in = fopen(path, "re");
-    if (!in)
-        return NULL;
-    char *text = NULL;
-    long size = fseek(in, 0, SEEK_END) ? -1 : ftell(in);
-    if (size >= 0 && !fseek(in, 0, SEEK_SET) && (text = malloc((size_t)size + 1))) {
-        *length = fread(text, 1, (size_t)size, in);
-        text[*length] = '\0';
-    }
-    fclose(in);
-    return text;
+    return ag_folder_make(run->folder, launch, "MEMORY", "memory", "memory records");
 }
 
 static int grow(void *array, size_t count, size_t size)
@@ -184,52 +156,31 @@ static int sort(struct ag_memory_run *run)
     return status;
 }
 
-static int read_file(struct ag_memory_run *run, const char *path)
+static int read_file(void *context, const char *path)
 {
-    size_t length = 0;
+    struct ag_memory_run *run = context;
+    size_t length;
     int status = grow(&run->texts, run->text_count, sizeof *run->texts);
     if (status)
         return status;
     errno = 0;
-    char *text = load(path, &length);
+    char *text = ag_folder_load(path, &length);
     if (!text)
         return ag_tool_fail(AG_TOOL_FAILED, "cannot read %s: %s", path, strerror(errno));
     run->texts[run->text_count++] = text;
     return add(run, path, text, length);
 }
 
-/* Reads each file, when asked to, and removes it; then the folder. */
-static int empty_folder(struct ag_memory_run *run, bool reads)
-{
-    int status = 0;
-    DIR *entries = opendir(run->folder);
-    if (!entries)
-        return ag_tool_fail(AG_TOOL_FAILED, "cannot read %s: %s", run->folder, strerror(errno));
-    for (struct dirent *entry; (entry = readdir(entries));) {
-        char path[PATH_MAX + 300];
-        if (entry->d_name[0] == '.')
-            continue;
-        snprintf(path, sizeof path, "%s/%s", run->folder, entry->d_name);
-        if (reads && !status)
-            status = read_file(run, path);
-        unlink(path);
-    }
-    closedir(entries);
-    rmdir(run->folder);
-    run->folder[0] = '\0';
-    return status;
-}
-
 int ag_memory_run_end(struct ag_memory_run *run)
 {
-    int status = empty_folder(run, true);
+    int status = ag_folder_empty(run->folder, read_file, run);
     return status ? status : sort(run);
 }
 
 void ag_memory_run_release(struct ag_memory_run *run)
 {
     if (run->folder[0])
-        empty_folder(run, false);
+        ag_folder_empty(run->folder, NULL, NULL);
     for (size_t i = 0; i < run->text_count; i++)
         free(run->texts[i]);
     free(run->texts);

@@ -1,12 +1,11 @@
 #include "tools/stats.h"
+#include "tools/folder.h"
 #include "tools/tool.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static int ag_stats_files_add(struct ag_stats_files *files, struct ag_json_object object)
 {
@@ -18,40 +17,11 @@ static int ag_stats_files_add(struct ag_stats_files *files, struct ag_json_objec
     return 0;
 }
 
-/* The whole file, or NULL with errno set. */
-static char *ag_stats_files_load(const char *path, size_t *length)
-{
-    FILE *in = fopen(path, "re");
-    if (!in)
-        return NULL;
-    char *text = NULL;
-    size_t size = 0;
-    *length = 0;
-    do {
-        char *more = realloc(text, size += 65536);
-        if (!more) {
-            free(text);
-            text = NULL;
-            break;
-        }
-        text = more;
-        *length += fread(text + *length, 1, size - *length, in);
-    } while (*length == size);
-    int error = text && ferror(in) ? EIO : errno;
-    fclose(in);
-    if (text && error == EIO) {
-        free(text);
-        text = NULL;
-        errno = error;
-    }
-    return text;
-}
-
 int ag_stats_files_read(struct ag_stats_files *files, const char *path)
 {
     size_t length, at = 0, before = files->count;
     errno = 0;
-    char *text = ag_stats_files_load(path, &length);
+    char *text = ag_folder_load(path, &length);
     if (!text)
         return ag_tool_fail(AG_TOOL_FAILED, "cannot read %s: %s", path, strerror(errno));
     int more;
@@ -81,14 +51,7 @@ void ag_stats_files_release(struct ag_stats_files *files)
 
 int ag_stats_folder_make(struct ag_stats_folder *folder, struct ag_launch *launch)
 {
-    const char *temporary = getenv("TMPDIR");
-    snprintf(folder->path, sizeof folder->path, "%s/autograph-XXXXXX", temporary && *temporary ? temporary : "/tmp");
-    if (!mkdtemp(folder->path))
-        return ag_tool_fail(AG_TOOL_FAILED, "cannot make a folder for statistics (%s): %s", folder->path,
-                            strerror(errno));
-    char pattern[PATH_MAX + 16];
-    snprintf(pattern, sizeof pattern, "%s/%%p.json", folder->path);
-    return ag_launch_set(launch, "STATS", pattern);
+    return ag_folder_make(folder->path, launch, "STATS", "json", "statistics");
 }
 
 /* Gives up the last object when its process issued no launch. */
@@ -98,24 +61,16 @@ static void ag_stats_folder_sift(struct ag_stats_files *files, size_t before)
         ag_json_release(&files->objects[--files->count]);
 }
 
+static int ag_stats_folder_add(void *context, const char *path)
+{
+    struct ag_stats_files *files = context;
+    size_t before = files->count;
+    int status = ag_stats_files_read(files, path);
+    ag_stats_folder_sift(files, before);
+    return status;
+}
+
 int ag_stats_folder_take(struct ag_stats_folder *folder, struct ag_stats_files *files)
 {
-    int status = 0;
-    DIR *entries = opendir(folder->path);
-    if (!entries)
-        return ag_tool_fail(AG_TOOL_FAILED, "cannot read %s: %s", folder->path, strerror(errno));
-    for (struct dirent *entry; (entry = readdir(entries));) {
-        if (entry->d_name[0] == '.')
-            continue;
-        char path[PATH_MAX + 300];
-        size_t before = files->count;
-        snprintf(path, sizeof path, "%s/%s", folder->path, entry->d_name);
-        if (!status)
-            status = ag_stats_files_read(files, path);
-        ag_stats_folder_sift(files, before);
-        unlink(path);
-    }
-    closedir(entries);
-    rmdir(folder->path);
-    return status;
+    return ag_folder_empty(folder->path, ag_stats_folder_add, files);
 }
