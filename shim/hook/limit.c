@@ -421,27 +421,34 @@ CUresult ag_hook_cuKernelSetAttribute(CUfunction_attribute attrib, int val, CUke
 }
 AG_HOOK_EXPORT(cuKernelSetAttribute, (CUfunction_attribute attrib, int val, CUkernel kernel, CUdevice dev))
 
-/* The program's own value where the real one may be another. A function's is what was set last through either handle,
- * a kernel's what was set last through its own, as in the driver. */
-static CUresult get(CUresult result, int *value, CUfunction_attribute attribute, void *handle, bool is_kernel,
-                    CUdevice device)
+/* The program's own value where the real one may be another, -1 where the driver's is right. A function's is what was
+ * set last through either handle, a kernel's what was set last through its own, as in the driver. */
+static int own_value(const struct ag_limit *limit, bool is_kernel)
 {
-    if (result == CUDA_SUCCESS && attribute == SHARED) {
-        const struct ag_limit *limit = lookup(handle, (uintptr_t)device, SHARED, false);
-        int own = limit != NULL ? atomic_load(is_kernel ? &limit->told : &limit->program) : -1;
-        if (own >= 0)
-            *value = own;
-    }
-    return result;
+    return limit != NULL ? atomic_load(is_kernel ? &limit->told : &limit->program) : -1;
+}
+
+/* What the driver has answered becomes what the program has set. before: its own value before the driver was asked. That
+ * value may be forgotten meanwhile, beside other code that ends: the driver has it by then, but may have answered
+ * earlier. */
+static void correct(int *value, const struct ag_limit *limit, bool is_kernel, int before)
+{
+    int now = own_value(limit, is_kernel);
+    if (now >= 0 || before >= 0)
+        *value = now >= 0 ? now : before;
 }
 
 CUresult ag_hook_cuFuncGetAttribute(int *pi, CUfunction_attribute attrib, CUfunction hfunc)
 {
     CUdevice device = -1;
+    if (attrib != SHARED || ag_real.cuCtxGetDevice(&device) != CUDA_SUCCESS)
+        return ag_real.cuFuncGetAttribute(pi, attrib, hfunc);
+    const struct ag_limit *limit = lookup(hfunc, (uintptr_t)device, SHARED, false);
+    int before = own_value(limit, false);
     CUresult result = ag_real.cuFuncGetAttribute(pi, attrib, hfunc);
-    if (attrib == SHARED && ag_real.cuCtxGetDevice(&device) != CUDA_SUCCESS)
-        return result;
-    return get(result, pi, attrib, hfunc, false, device);
+    if (result == CUDA_SUCCESS)
+        correct(pi, limit, false, before);
+    return result;
 }
 AG_HOOK_EXPORT(cuFuncGetAttribute, (int *pi, CUfunction_attribute attrib, CUfunction hfunc))
 
@@ -453,9 +460,13 @@ CUresult ag_hook_cuKernelGetAttribute(int *pi, CUfunction_attribute attrib, CUke
         ag_stats_caller(&caller);
         ag_order_all(AG_FLUSH_module, AG_WAIT_SOME);
     }
+    const struct ag_limit *limit = attrib == SHARED ? lookup(kernel, (uintptr_t)dev, SHARED, false) : NULL;
+    int before = own_value(limit, true);
     CUresult result = ag_real.cuKernelGetAttribute(pi, attrib, kernel, dev);
-    if (result == CUDA_SUCCESS)
+    if (result == CUDA_SUCCESS) {
         ag_limit_set_loaded(kernel);
-    return get(result, pi, attrib, kernel, true, dev);
+        correct(pi, limit, true, before);
+    }
+    return result;
 }
 AG_HOOK_EXPORT(cuKernelGetAttribute, (int *pi, CUfunction_attribute attrib, CUkernel kernel, CUdevice dev))

@@ -1,5 +1,5 @@
 /* One thread lowers the shared memory limit of a function and launches it with more, which must be refused at that
- * call; another makes and destroys contexts that have nothing to do with it. */
+ * call, and is told what it has set; another makes and destroys contexts that have nothing to do with it. */
 #include "tests/reports/reports.h"
 
 enum { ROUNDS = 10000 };
@@ -24,11 +24,18 @@ static CUresult launch(CUfunction step, CUstream stream, CUdeviceptr data, unsig
     return cuLaunchKernel(step, 1, 1, 1, 1, 1, 1, shared, stream, args, NULL);
 }
 
+static int limit_of(CUfunction function)
+{
+    int limit;
+    CHECK(cuFuncGetAttribute(&limit, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, function));
+    return limit;
+}
+
 int main(void)
 {
     pthread_t thread;
     CUstream stream;
-    unsigned late = 0;
+    unsigned late = 0, untrue = 0;
     report_open();
     CUfunction step = report_kernel(module, "step");
     CUdeviceptr data = report_memory(4);
@@ -40,12 +47,14 @@ int main(void)
         for (unsigned i = 0; i < 3; i++)
             CHECK(launch(step, stream, data, 60000));
         CHECK(cuFuncSetAttribute(step, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 0));
+        for (unsigned i = 0; i < 16; i++)
+            untrue += limit_of(step) != 0;
         for (unsigned i = 0; i < 8; i++)
             late += launch(step, stream, data, 256) != CUDA_ERROR_INVALID_VALUE;
     }
     atomic_store(&ended, true);
     pthread_join(thread, NULL);
     late += cuCtxSynchronize() != CUDA_SUCCESS;
-    printf("%u refused late\n", late);
-    return late != 0;
+    printf("%u refused late, %u answers untrue\n", late, untrue);
+    return late != 0 || untrue != 0;
 }
