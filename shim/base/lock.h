@@ -2,7 +2,7 @@
  *
  * A thread that holds a lock may only take one of a higher rank, and gives them back in the opposite order. No lock is
  * held when a call of the program's is handed to the driver, so none of ours is in the way of what the driver then
- * waits for or calls back. The shim's own submissions are made under their window's lock (and the registry's, where a
+ * waits for or calls back. The shim's own submissions are made under their window's locks (and the registry's, where a
  * window is given up), and under no lock of a higher rank. Builds with -DAG_DEBUG_LOCKS (those with a sanitizer) hold
  * these rules at run time: a violation stops the process, which is why only test builds have it.
  */
@@ -16,6 +16,7 @@ enum ag_lock_rank {
     AG_RANK_NONE,
     AG_RANK_REGISTRY, /* the list of windows, contexts and streams (window/registry.c) */
     AG_RANK_WINDOW,   /* one window; two windows are never locked together */
+    AG_RANK_SUBMIT,   /* what one window submits (window/window.h) */
     AG_RANK_TABLE,    /* what is known of functions in observe mode (hook/observe.c) */
     AG_RANK_LEAF,     /* tables that call nothing while locked */
 };

@@ -7,6 +7,7 @@
 #define AG_SHIM_BASE_OPTIONS_H
 
 enum ag_mode { AG_MODE_REPLAY, AG_MODE_OBSERVE, AG_MODE_VERIFY, AG_MODE_OFF };
+enum ag_submit { AG_SUBMIT_CALLER, AG_SUBMIT_THREAD, AG_SUBMIT_AUTO };
 enum ag_costs { AG_COSTS_MEASURED, AG_COSTS_FIXED, AG_COSTS_LOW };
 
 struct ag_options {

@@ -5,7 +5,7 @@
 
 bool ag_visit_begin(struct ag_visit *visit, CUcontext ctx)
 {
-    ag_lock_expect(AG_RANK_WINDOW);
+    ag_lock_expect(AG_RANK_SUBMIT);
     *visit = (struct ag_visit){NULL, AG_VISIT_NONE};
     bool known = ag_real.cuCtxGetCurrent(&visit->before) == CUDA_SUCCESS;
     if (known && visit->before == ctx)

@@ -4,6 +4,7 @@
 #include <sys/prctl.h>
 #include <time.h>
 
+#include "shim/base/clock.h"
 #include "shim/base/options.h"
 #include "shim/window/order.h"
 #include "shim/window/window.h"
@@ -12,13 +13,6 @@ static void pause_us(long us)
 {
     struct timespec left = {.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000};
     nanosleep(&left, NULL); /* signals are blocked here */
-}
-
-static uint64_t now_us(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000u + (uint64_t)now.tv_nsec / 1000u;
 }
 
 /* The program's launches until now, up to what wraps around; takes no lock. */
@@ -39,9 +33,9 @@ void *ag_alternate_run(void *unused)
     for (;;) {
         pause_us(us / 4);
         uint32_t before = launches();
-        span.begin_us = now_us();
+        span.begin_us = ag_clock_ns() / 1000;
         pause_us(us - us / 4);
-        span.us = now_us() - span.begin_us;
+        span.us = ag_clock_ns() / 1000 - span.begin_us;
         span.launches = (uint32_t)(launches() - before);
         ag_stats_span(&span);
         int now = span.held ? 0 : AG_BYPASS_alternate;

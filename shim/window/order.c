@@ -36,7 +36,7 @@ struct ag_window *ag_order_enter(CUstream stream, bool ptsz)
 {
     struct ag_window *w = ag_window_enter(stream, ptsz);
     if (w == NULL || atomic_load_explicit(&ag_window_open, memory_order_relaxed) <=
-                             (unsigned)atomic_load_explicit(&w->open, memory_order_relaxed))
+                             (atomic_load_explicit(&w->open, memory_order_relaxed) != 0))
         return w;
     /* another window holds work: two windows are never locked together */
     bool legacy = atomic_load_explicit(&w->legacy, memory_order_relaxed);

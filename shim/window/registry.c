@@ -6,6 +6,7 @@
 #include "shim/base/options.h"
 #include "shim/base/real.h"
 #include "shim/base/visit.h"
+#include "shim/window/submitter.h"
 #include "shim/window/window.h"
 
 struct ag_window *ag_windows[AG_WINDOWS_MAX];
@@ -55,6 +56,7 @@ static void setup(struct ag_window *w, CUcontext ctx, CUstream stream)
     unsigned flags = 0;
     CUcontext owner = NULL;
     memset(&w->stats, 0, sizeof w->stats);
+    memset(&w->submit_stats, 0, sizeof w->submit_stats);
     bool legacy = stream == CU_STREAM_LEGACY;
     atomic_store_explicit(&w->legacy, legacy, memory_order_relaxed);
     w->holdable = ag_real.cuStreamGetFlags(stream, &flags) == CUDA_SUCCESS &&
@@ -72,8 +74,10 @@ static void setup(struct ag_window *w, CUcontext ctx, CUstream stream)
         w->target.priority = 0;
     if (has_attributes(stream))
         w->holdable = false;
-    w->length = w->submitted = 0;
-    w->used = w->submitted_used = 0;
+    ag_held_clear(&w->held);
+    w->handed_over = false;
+    w->past_held = w->past_replayed = 0;
+    memset(&w->handover, 0, sizeof w->handover);
     w->cut = (struct ag_cut_params){.min = (unsigned)ag_options.chunk_min,
                                     .max = (unsigned)ag_options.chunk_max,
                                     .bits = (unsigned)ag_options.chunk_bits,
@@ -115,46 +119,62 @@ static struct ag_window *find_or_make(CUcontext ctx, CUstream stream)
         w = count < AG_WINDOWS_MAX ? calloc(1, sizeof *w) : NULL;
         if (w != NULL) {
             ag_lock_setup(&w->lock, AG_RANK_WINDOW);
+            ag_lock_setup(&w->submitting, AG_RANK_SUBMIT);
             ag_windows[count] = w;
             atomic_store(&ag_window_count, count + 1);
         }
     }
     if (w != NULL && atomic_load(&w->ctx) == NULL) {
         ag_lock_take(&w->lock);
+        ag_lock_take(&w->submitting);
         setup(w, ctx, stream);
-        ag_lock_release(&w->lock);
+        ag_window_unlock(w);
     }
     ag_lock_release(&registry);
     return w;
 }
 
-/* The caller has the lock. What another thread has held since the caller's flush is submitted, not lost; false when the
+static bool all_submitted(const struct ag_window *w)
+{
+    return w->held.submitted == w->held.length && w->handed.length == 0;
+}
+
+/* Adds a window's counters to total; the caller has both locks. */
+static void add_up(struct ag_stats *total, const struct ag_window *w)
+{
+    for (int s = 0; s < AG_STAT_COUNT; s++)
+        if (s == AG_STAT_held_max)
+            total->count[s] = w->stats.count[s] > total->count[s] ? w->stats.count[s] : total->count[s];
+        else
+            total->count[s] += w->stats.count[s] + w->submit_stats.count[s];
+    total->count[AG_STAT_chunks] += w->book.chunk_count;
+}
+
+/* The caller has both locks. What another thread has held since the caller's flush is submitted, not lost; false when the
  * driver refuses it just now (inside a host function), and nothing is changed. */
 static bool clear(struct ag_window *w)
 {
     struct ag_visit visit = {NULL, AG_VISIT_NONE};
-    if (w->book.instance_count > 0 || w->templates.count > 0 || w->submitted < w->length)
+    if (w->book.instance_count > 0 || w->templates.count > 0 || !all_submitted(w))
         ag_visit_begin(&visit, w->target.ctx);
     CUresult result = ag_window_submit(w, AG_STAT_COUNT, false);
     if (result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_PERMITTED)
         atomic_store(&ag_window_deferred, (int)result);
-    if (w->submitted < w->length) {
+    if (!all_submitted(w)) {
         ag_visit_end(&visit);
         return false;
     }
-    struct ag_stats stats = w->stats;
-    stats.count[AG_STAT_chunks] += w->book.chunk_count;
+    struct ag_stats stats = {{0}};
+    add_up(&stats, w);
     for (int i = 0; i < AG_STAT_COUNT; i++)
         if (stats.count[i] != 0 && i != AG_STAT_held_max)
             ag_stats_add(i, stats.count[i]);
     ag_stats_max(AG_STAT_held_max, stats.count[AG_STAT_held_max]);
     memset(&w->stats, 0, sizeof w->stats);
-    if (atomic_load(&w->open)) {
-        atomic_store(&w->open, false);
+    memset(&w->submit_stats, 0, sizeof w->submit_stats);
+    if (atomic_exchange(&w->open, 0) != 0)
         atomic_fetch_sub(&ag_window_open, 1);
-    }
-    w->length = w->submitted = 0;
-    w->used = w->submitted_used = 0;
+    ag_held_clear(&w->held);
     memset(&w->cutter, 0, sizeof w->cutter);
     memset(w->cache, 0, sizeof w->cache);
     memset(&w->stalls, 0, sizeof w->stalls);
@@ -172,7 +192,7 @@ static bool ends_with(const struct ag_token *token, const void *owner)
     return token->kind == AG_OP_KERNEL && site != NULL && (site->owner == NULL || site->owner == owner);
 }
 
-/* The caller has the lock. Drops the tokens that end with the owner and what refers to them; false as for clear(). */
+/* The caller has both locks. Drops the tokens that end with the owner and what refers to them; false as for clear(). */
 static bool clear_owner(struct ag_window *w, const void *owner)
 {
     struct ag_visit visit;
@@ -183,11 +203,11 @@ static bool clear_owner(struct ag_window *w, const void *owner)
     CUresult result = ag_window_submit(w, AG_FLUSH_module, true);
     if (result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_PERMITTED)
         atomic_store(&ag_window_deferred, (int)result);
-    bool cleared = w->length == 0;
+    bool cleared = w->held.length == 0 && w->handed.length == 0;
     if (cleared) {
-        w->stats.count[AG_STAT_chunks] += w->book.chunk_count;
+        w->submit_stats.count[AG_STAT_chunks] += w->book.chunk_count;
         ag_book_sweep(&w->book, true);
-        w->stats.count[AG_STAT_chunks] -= w->book.chunk_count;
+        w->submit_stats.count[AG_STAT_chunks] -= w->book.chunk_count;
         /* their nodes hold functions of any code */
         ag_template_clear(&w->templates, release_exec, NULL);
     }
@@ -206,7 +226,7 @@ static bool copies_from_host(const struct ag_token *token, const void *unused)
     return token->kind == AG_OP_COPY && site != NULL && site->from_host;
 }
 
-/* The caller has the lock. What another thread has held since the caller's flush copies from other memory: its nodes
+/* The caller has both locks. What another thread has held since the caller's flush copies from other memory: its nodes
  * are set anew. Templates hold kernels only. False when the context cannot be entered. */
 static bool clear_pinned(struct ag_window *w)
 {
@@ -221,7 +241,7 @@ static bool clear_pinned(struct ag_window *w)
     return true;
 }
 
-/* The caller has the lock. */
+/* The caller has both locks. */
 static void refresh(struct ag_window *w)
 {
     if (atomic_load(&w->ctx) == NULL || clear(w))
@@ -254,7 +274,10 @@ struct ag_window *ag_window_enter(CUstream stream, bool ptsz)
         return NULL;
     }
     if (__builtin_expect(atomic_load_explicit(&w->stale, memory_order_relaxed), 0)) {
-        refresh(w);
+        if (ag_window_lock_more(w, AG_WAIT_YES)) {
+            refresh(w);
+            ag_lock_release(&w->submitting);
+        }
         if (atomic_load(&w->stale)) {
             ag_lock_release(&w->lock);
             return NULL;
@@ -281,7 +304,7 @@ void ag_window_forget(CUcontext ctx, CUstream stream)
             atomic_store(&w->stream, NULL);
             atomic_store(&w->ctx, NULL);
         }
-        ag_lock_release(&w->lock);
+        ag_window_unlock(w);
     }
     ag_lock_release(&registry);
 }
@@ -294,7 +317,7 @@ void ag_window_forget_code(enum ag_patience patience)
         atomic_store(&w->stale, true);
         if (ag_window_lock(w, patience)) {
             refresh(w);
-            ag_lock_release(&w->lock);
+            ag_window_unlock(w);
         }
     }
 }
@@ -312,7 +335,7 @@ void ag_window_forget_owner(const void *owner)
             refresh(w);
         else if (atomic_load(&w->ctx) != NULL && !clear_owner(w, owner))
             atomic_store(&w->stale, true);
-        ag_lock_release(&w->lock);
+        ag_window_unlock(w);
     }
 }
 
@@ -331,7 +354,7 @@ void ag_window_forget_pinned(void)
             refresh(w);
         else if (atomic_load(&w->ctx) != NULL && !clear_pinned(w))
             atomic_store(&w->stale, true);
-        ag_lock_release(&w->lock);
+        ag_window_unlock(w);
     }
 }
 
@@ -340,6 +363,7 @@ void ag_window_after_fork(void)
     atomic_store(&ag_window_open, 0);
     atomic_store(&ag_window_count, 0);
     pthread_mutex_init(&registry.mutex, NULL);
+    ag_submitter_after_fork();
 }
 
 void ag_window_collect(struct ag_stats *total)
@@ -347,16 +371,11 @@ void ag_window_collect(struct ag_stats *total)
     unsigned count = atomic_load(&ag_window_count);
     for (unsigned i = 0; i < count; i++) {
         struct ag_window *w = ag_windows[i];
-        if (!ag_lock_try(&w->lock))
+        if (!ag_window_lock(w, AG_WAIT_NO))
             continue;
-        for (int s = 0; s < AG_STAT_COUNT; s++)
-            if (s == AG_STAT_held_max)
-                total->count[s] = w->stats.count[s] > total->count[s] ? w->stats.count[s] : total->count[s];
-            else
-                total->count[s] += w->stats.count[s];
-        total->count[AG_STAT_chunks] += w->book.chunk_count;
+        add_up(total, w);
         total->count[AG_STAT_instances] += w->book.instance_count + w->templates.count;
         total->count[AG_STAT_device_bytes] += w->book.device_bytes;
-        ag_lock_release(&w->lock);
+        ag_window_unlock(w);
     }
 }

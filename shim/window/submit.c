@@ -1,8 +1,8 @@
 #include "shim/window/submit.h"
 
 #include <string.h>
-#include <time.h>
 
+#include "shim/base/clock.h"
 #include "shim/base/log.h"
 #include "shim/base/options.h"
 #include "shim/base/real.h"
@@ -27,10 +27,10 @@ static size_t graph_limit(const struct ag_window *w)
     return bytes;
 }
 
-/* The caller has the lock, the window's context is current. */
+/* The caller has the lock of submission, the window's context is current. */
 static void drop_graphs(struct ag_window *w)
 {
-    w->stats.count[AG_STAT_evictions] += w->book.instance_count + w->templates.count;
+    w->submit_stats.count[AG_STAT_evictions] += w->book.instance_count + w->templates.count;
     ag_book_drop_instances(&w->book);
     ag_template_clear(&w->templates, w->book.release, w->book.owner);
 }
@@ -52,7 +52,7 @@ bool ag_window_release_graphs(void)
             drop_graphs(w);
             ag_visit_end(&visit);
         }
-        ag_lock_release(&w->lock);
+        ag_window_unlock(w);
     }
     ag_real.cuThreadExchangeStreamCaptureMode(&mode);
     /* the program needs the memory more, and may need it again */
@@ -71,20 +71,13 @@ struct part {
     uint32_t size; /* bytes of records */
 };
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 /* Draws a price of the book towards what n nodes have cost since start. A thread that was interrupted meanwhile tells
  * nothing: what is far above the price counts as twice the price. */
 static void measured(double *price, uint64_t start, unsigned n)
 {
     if (ag_options.costs != AG_COSTS_MEASURED)
         return;
-    double us = (double)(now_ns() - start) / 1e3 / n;
+    double us = (double)(ag_clock_ns() - start) / 1e3 / n;
     *price += ((us < 2 * *price ? us : 2 * *price) - *price) / 8;
 }
 
@@ -95,7 +88,7 @@ static void measured_launch(struct ag_book_params *params, uint64_t start, unsig
 {
     if (ag_options.costs != AG_COSTS_MEASURED)
         return;
-    double us = (double)(now_ns() - start) / 1e3 - params->node_us * n, *price = &params->launch_us;
+    double us = (double)(ag_clock_ns() - start) / 1e3 - params->node_us * n, *price = &params->launch_us;
     if (us < *price)
         *price += (us - *price) / 8;
     else
@@ -115,25 +108,25 @@ static CUresult submit_one(struct ag_window *w, const struct ag_token *token, co
 }
 
 /* One by one. Returns the first refusal. */
-static CUresult submit_eagerly(struct ag_window *w)
+static CUresult submit_eagerly(struct ag_window *w, struct ag_held *h)
 {
     CUresult first = CUDA_SUCCESS;
-    unsigned count = w->length - w->submitted;
+    unsigned count = h->length - h->submitted;
     if (count == 0)
         return first;
-    uint64_t start = now_ns();
-    while (w->submitted < w->length) {
-        const struct ag_token *token = w->tokens[w->submitted];
-        CUresult result = submit_one(w, token, w->records + w->submitted_used);
+    uint64_t start = ag_clock_ns();
+    while (h->submitted < h->length) {
+        const struct ag_token *token = h->tokens[h->submitted];
+        CUresult result = submit_one(w, token, h->records + h->submitted_used);
         /* inside a host function of the program nothing can be submitted: it stays held */
         if (result == CUDA_ERROR_NOT_PERMITTED)
             return result;
         if (result != CUDA_SUCCESS && first == CUDA_SUCCESS)
             first = result;
-        w->stats.count[AG_STAT_eager]++;
-        w->stats.count[AG_STAT_driver_calls]++;
-        w->submitted++;
-        w->submitted_used += token->record_size;
+        w->submit_stats.count[AG_STAT_eager]++;
+        w->submit_stats.count[AG_STAT_driver_calls]++;
+        h->submitted++;
+        h->submitted_used += token->record_size;
     }
     /* nearly all of it is saved by replaying */
     measured(&w->book.params.saved_us, start, count);
@@ -149,24 +142,24 @@ static struct ag_exec *build_exec(struct ag_window *w, const struct part *part, 
     while (w->book.device_bytes > 0 && atomic_load(&ag_window_graph_bytes) + bytes > graph_limit(w)) {
         if (!ag_book_evict(&w->book, NULL))
             break;
-        w->stats.count[AG_STAT_evictions]++;
+        w->submit_stats.count[AG_STAT_evictions]++;
     }
     if (atomic_load(&ag_window_graph_bytes) + bytes > graph_limit(w))
         return NULL;
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
     ag_real.cuThreadExchangeStreamCaptureMode(&mode);
     struct ag_exec *exec = NULL;
-    uint64_t start = now_ns();
+    uint64_t start = ag_clock_ns();
     *result = ag_graph_build(&w->target, part->tokens, part->length, part->records, &exec);
     measured(&w->book.params.build_us, start, part->length);
     ag_real.cuThreadExchangeStreamCaptureMode(&mode);
     if (*result != CUDA_SUCCESS) {
-        w->stats.count[AG_STAT_failures]++;
+        w->submit_stats.count[AG_STAT_failures]++;
         ag_log(AG_LOG_WARN, "a graph of %u operations could not be built (%d); they are launched one by one",
                part->length, (int)*result);
         return NULL;
     }
-    w->stats.count[AG_STAT_builds]++;
+    w->submit_stats.count[AG_STAT_builds]++;
     atomic_fetch_add(&ag_window_graph_bytes, bytes);
     return exec;
 }
@@ -194,19 +187,19 @@ static bool build(struct ag_window *w, const struct part *part, struct ag_book_c
 static void drop(struct ag_window *w, struct ag_instance *instance)
 {
     ag_book_drop(&w->book, instance);
-    w->stats.count[AG_STAT_failures]++;
+    w->submit_stats.count[AG_STAT_failures]++;
 }
 
 /* Counts a graph launch of the part. */
-static void launched(struct ag_window *w, const struct part *part, unsigned patched, unsigned retargeted)
+static void launched(struct ag_window *w, struct ag_held *h, const struct part *part, unsigned patched, unsigned retargeted)
 {
-    w->stats.count[AG_STAT_graph_launches]++;
-    w->stats.count[AG_STAT_driver_calls]++;
-    w->stats.count[AG_STAT_replayed] += part->length;
-    w->stats.count[AG_STAT_patched] += patched;
-    w->stats.count[AG_STAT_retargeted] += retargeted;
-    w->submitted += part->length;
-    w->submitted_used += part->size;
+    w->submit_stats.count[AG_STAT_graph_launches]++;
+    w->submit_stats.count[AG_STAT_driver_calls]++;
+    w->submit_stats.count[AG_STAT_replayed] += part->length;
+    w->submit_stats.count[AG_STAT_patched] += patched;
+    w->submit_stats.count[AG_STAT_retargeted] += retargeted;
+    h->submitted += part->length;
+    h->submitted_used += part->size;
 }
 
 /* In verify mode: compares the nodes of a graph, and the book's image of them unless it is NULL, with what is held.
@@ -222,16 +215,17 @@ static bool verified(struct ag_window *w, const struct part *part, const struct 
     }
     if (image != NULL)
         ag_verify_image(part->tokens, part->length, part->records, image, &differences);
-    w->stats.count[AG_STAT_divergences] += differences;
-    w->stats.count[AG_STAT_failures] += result != CUDA_SUCCESS;
+    w->submit_stats.count[AG_STAT_divergences] += differences;
+    w->submit_stats.count[AG_STAT_failures] += result != CUDA_SUCCESS;
     return result == CUDA_SUCCESS && differences == 0;
 }
 
 /* Patches what differs and launches; false: nothing was launched. */
-static bool launch(struct ag_window *w, const struct part *part, struct ag_book_choice *choice, CUresult *code)
+static bool launch(struct ag_window *w, struct ag_held *h, const struct part *part, struct ag_book_choice *choice,
+                   CUresult *code)
 {
     struct ag_exec *exec = choice->instance->exec;
-    uint64_t start = choice->differing > 0 ? now_ns() : 0;
+    uint64_t start = choice->differing > 0 ? ag_clock_ns() : 0;
     uint32_t offset = 0;
     unsigned next = 0;
     for (unsigned i = 0; i < part->length && next < choice->differing; i++) {
@@ -257,7 +251,7 @@ static bool launch(struct ag_window *w, const struct part *part, struct ag_book_
         ag_book_drop(&w->book, choice->instance);
         return false;
     }
-    start = now_ns();
+    start = ag_clock_ns();
     *code = ag_graph_launch(&w->target, exec);
     if (*code == CUDA_ERROR_NOT_PERMITTED)
         return true;
@@ -269,7 +263,7 @@ static bool launch(struct ag_window *w, const struct part *part, struct ag_book_
         return false;
     }
     ag_book_used(&w->book, choice->instance);
-    launched(w, part, choice->differing, 0);
+    launched(w, h, part, choice->differing, 0);
     return true;
 }
 
@@ -281,7 +275,7 @@ static bool is_plain(const struct ag_token *token)
 }
 
 /* The beginning of what is held goes out through a template; false: nothing was launched. */
-static bool launch_template(struct ag_window *w, const struct part *part, int kind, CUresult *code)
+static bool launch_template(struct ag_window *w, struct ag_held *h, const struct part *part, int kind, CUresult *code)
 {
     struct ag_exec *exec = NULL;
     CUresult result = CUDA_SUCCESS;
@@ -320,48 +314,48 @@ static bool launch_template(struct ag_window *w, const struct part *part, int ki
     }
     if (result != CUDA_SUCCESS) {
         ag_log(AG_LOG_INFO, "retargeting a graph of %u operations failed (%d)", part->length, (int)result);
-        w->stats.count[AG_STAT_failures]++;
+        w->submit_stats.count[AG_STAT_failures]++;
         w->book.release(w->book.owner, ag_template_refuse(&w->templates, kind));
         *code = CUDA_SUCCESS;
         return false;
     }
-    launched(w, part, fresh ? 0 : part->length, fresh ? 0 : part->length);
+    launched(w, h, part, fresh ? 0 : part->length, fresh ? 0 : part->length);
     return true;
 }
 
 /* What is held has no instance: as much of it as templates take goes out through them. Returns CUDA_ERROR_NOT_PERMITTED
  * when nothing can be submitted just now. */
-static CUresult submit_by_templates(struct ag_window *w)
+static CUresult submit_by_templates(struct ag_window *w, struct ag_held *h)
 {
     CUresult code = CUDA_SUCCESS;
-    for (int kind; (kind = ag_template_for(w->length - w->submitted)) >= 0;) {
-        struct part part = {w->tokens + w->submitted, w->records + w->submitted_used, ag_template_length(kind), 0};
+    for (int kind; (kind = ag_template_for(h->length - h->submitted)) >= 0;) {
+        struct part part = {h->tokens + h->submitted, h->records + h->submitted_used, ag_template_length(kind), 0};
         for (unsigned i = 0; i < part.length; i++) {
             if (!is_plain(part.tokens[i]))
                 return CUDA_SUCCESS;
             part.size += part.tokens[i]->record_size;
         }
-        if (!launch_template(w, &part, kind, &code) || code != CUDA_SUCCESS)
+        if (!launch_template(w, h, &part, kind, &code) || code != CUDA_SUCCESS)
             break;
     }
     return code;
 }
 
-CUresult ag_submit_held(struct ag_window *w)
+CUresult ag_submit_held(struct ag_window *w, struct ag_held *h)
 {
-    ag_lock_expect(AG_RANK_WINDOW);
-    struct part part = {w->tokens + w->submitted, w->records + w->submitted_used, w->length - w->submitted,
-                        w->used - w->submitted_used};
+    ag_lock_expect(AG_RANK_SUBMIT);
+    struct part part = {h->tokens + h->submitted, h->records + h->submitted_used, h->length - h->submitted,
+                        h->used - h->submitted_used};
     struct ag_book_choice choice;
     CUresult code = CUDA_SUCCESS;
     ag_book_choose(&w->book, part.tokens, part.length, part.records, &choice);
     bool ready = choice.action == AG_BOOK_LAUNCH || (choice.action == AG_BOOK_BUILD && build(w, &part, &choice));
-    if (ready && launch(w, &part, &choice, &code))
+    if (ready && launch(w, h, &part, &choice, &code))
         return code;
     w->book.previous = NULL;
     bool blocked = choice.chunk != NULL && ag_book_blocked(choice.chunk);
     if (choice.action == AG_BOOK_EAGER && choice.instance == NULL && !blocked &&
-        (code = submit_by_templates(w)) == CUDA_ERROR_NOT_PERMITTED)
+        (code = submit_by_templates(w, h)) == CUDA_ERROR_NOT_PERMITTED)
         return code;
-    return submit_eagerly(w);
+    return submit_eagerly(w, h);
 }

@@ -44,7 +44,7 @@ static struct seen seen[AG_WINDOWS_MAX]; /* the leader's */
 
 static void *deputy(void *unused);
 
-static bool start_thread(void *(*run)(void *))
+bool ag_window_start_thread(void *(*run)(void *))
 {
     sigset_t all, before;
     pthread_attr_t attributes;
@@ -72,7 +72,7 @@ static bool flush(struct ag_window *w)
     pthread_mutex_lock(&mutex);
     unsigned mine = lead;
     flushes++;
-    if (deputies == 0 && start_thread(deputy))
+    if (deputies == 0 && ag_window_start_thread(deputy))
         deputies++;
     pthread_cond_signal(&called);
     pthread_mutex_unlock(&mutex);
@@ -190,9 +190,9 @@ static bool start(void)
     int expected = ABSENT;
     if (!atomic_compare_exchange_strong(&state, &expected, RUNNING))
         return true;
-    if (start_thread(first_leader)) {
+    if (ag_window_start_thread(first_leader)) {
         atexit(at_exit);
-        if (ag_options.alternate_ms > 0 && !start_thread(ag_alternate_run))
+        if (ag_options.alternate_ms > 0 && !ag_window_start_thread(ag_alternate_run))
             ag_log(AG_LOG_WARN, "no thread to alternate with; launches are held all the time");
         return true;
     }

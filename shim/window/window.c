@@ -4,8 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shim/base/options.h"
 #include "shim/base/real.h"
 #include "shim/base/visit.h"
+#include "shim/window/submitter.h"
 #include "shim/trace/trace.h"
 
 atomic_uint ag_window_open;
@@ -27,25 +29,97 @@ bool ag_window_rests(void)
 unsigned char *ag_window_record(struct ag_window *w, uint32_t size)
 {
     /* full although cut: the driver refuses work just now, as inside a host function */
-    if (w->length == AG_CHUNK_MAX)
+    struct ag_held *held = &w->held;
+    if (held->length == AG_CHUNK_MAX)
         return NULL;
-    if (w->used + size > w->capacity) {
-        uint32_t capacity = w->capacity != 0 ? 2 * w->capacity : 8192;
-        while (capacity < w->used + size)
+    if (held->used + size > held->capacity) {
+        uint32_t capacity = held->capacity != 0 ? 2 * held->capacity : 8192;
+        while (capacity < held->used + size)
             capacity *= 2;
-        unsigned char *records = realloc(w->records, capacity);
+        unsigned char *records = realloc(held->records, capacity);
         if (records == NULL)
             return NULL;
-        w->records = records;
-        w->capacity = capacity;
+        held->records = records;
+        held->capacity = capacity;
     }
-    return w->records + w->used;
+    return held->records + held->used;
+}
+
+/* Notes that some op is, or none is any more, not with the driver yet. */
+static void open_for(struct ag_window *w, unsigned why)
+{
+    if (atomic_fetch_or(&w->open, why) == 0)
+        atomic_fetch_add(&ag_window_open, 1);
+}
+
+static void closed_for(struct ag_window *w, unsigned why)
+{
+    unsigned before = atomic_fetch_and(&w->open, ~why);
+    if (before != 0 && (before & ~why) == 0)
+        atomic_fetch_sub(&ag_window_open, 1);
+}
+
+void ag_held_clear(struct ag_held *held)
+{
+    held->length = held->submitted = 0;
+    held->used = held->submitted_used = 0;
+}
+
+bool ag_window_submit_handed(struct ag_window *w)
+{
+    struct ag_held *handed = &w->handed;
+    if (handed->length == 0)
+        return true;
+    unsigned count = handed->length - handed->submitted;
+    uint64_t replayed = w->submit_stats.count[AG_STAT_replayed];
+    atomic_fetch_add_explicit(&w->submissions, 1, memory_order_relaxed);
+    CUresult result = ag_submit_held(w, handed);
+    w->past_held += count;
+    w->past_replayed += (uint32_t)(w->submit_stats.count[AG_STAT_replayed] - replayed);
+    if (result == CUDA_ERROR_NOT_PERMITTED && handed->submitted < handed->length)
+        return false;
+    if (result != CUDA_SUCCESS) {
+        ag_window_note(result);
+        atomic_store(&ag_window_deferred, (int)result);
+    }
+    ag_held_clear(handed);
+    closed_for(w, AG_OPEN_HANDED);
+    return true;
+}
+
+void ag_window_hand_over(struct ag_window *w)
+{
+    unsigned char *records = w->handed.records;
+    uint32_t capacity = w->handed.capacity;
+    /* a chunk of which the beginning is with the driver already is known as a whole the next time */
+    if (w->held.submitted > 0)
+        ag_book_learn(&w->book, w->held.tokens, w->held.length);
+    w->handed.length = w->held.length;
+    w->handed.submitted = w->held.submitted;
+    w->handed.used = w->held.used;
+    w->handed.submitted_used = w->held.submitted_used;
+    w->handed.records = w->held.records;
+    w->handed.capacity = w->held.capacity;
+    memcpy(w->handed.tokens, w->held.tokens, w->held.length * sizeof w->held.tokens[0]);
+    ag_held_clear(&w->held);
+    w->held.records = records;
+    w->held.capacity = capacity;
+    w->submit_stats.count[AG_STAT_handed_over]++;
+    open_for(w, AG_OPEN_HANDED);
+    closed_for(w, AG_OPEN_HELD);
+    ag_cut_next(&w->cutter, &w->cut);
+    w->handed_over = true;
+    ag_effort_note(&effort, w->past_held, w->past_replayed);
+    w->past_held = w->past_replayed = 0;
 }
 
 CUresult ag_window_submit(struct ag_window *w, enum ag_stat reason, bool cut)
 {
     CUresult result = CUDA_SUCCESS;
-    unsigned count = w->length - w->submitted;
+    struct ag_held *held = &w->held;
+    if (!ag_window_submit_handed(w))
+        return CUDA_ERROR_NOT_PERMITTED;
+    unsigned count = held->length - held->submitted;
     if (count > 0) {
         atomic_fetch_add_explicit(&w->submissions, 1, memory_order_relaxed);
         if (count > w->stats.count[AG_STAT_held_max])
@@ -55,25 +129,21 @@ CUresult ag_window_submit(struct ag_window *w, enum ag_stat reason, bool cut)
             if (ag_trace_on())
                 ag_trace_flush(w->target.stream, ag_stats_key(reason), count);
         }
-        uint64_t replayed = w->stats.count[AG_STAT_replayed];
-        result = ag_submit_held(w);
-        ag_effort_note(&effort, count, (uint32_t)(w->stats.count[AG_STAT_replayed] - replayed));
+        uint64_t replayed = w->submit_stats.count[AG_STAT_replayed];
+        result = ag_submit_held(w, held);
+        ag_effort_note(&effort, count, (uint32_t)(w->submit_stats.count[AG_STAT_replayed] - replayed));
         if (__builtin_expect(result != CUDA_SUCCESS, 0))
             ag_window_note(result);
-        if (result == CUDA_ERROR_NOT_PERMITTED && w->submitted < w->length)
+        if (result == CUDA_ERROR_NOT_PERMITTED && held->submitted < held->length)
             return result;
-        if (atomic_load_explicit(&w->open, memory_order_relaxed)) {
-            atomic_store(&w->open, false);
-            atomic_fetch_sub(&ag_window_open, 1);
-        }
+        closed_for(w, AG_OPEN_HELD);
     }
     if (!cut)
         return result;
     /* went out in parts, or was not held at first: all of it is a chunk the next time */
-    if (w->length > count)
-        ag_book_learn(&w->book, w->tokens, w->length);
-    w->length = w->submitted = 0;
-    w->used = w->submitted_used = 0;
+    if (held->length > count)
+        ag_book_learn(&w->book, held->tokens, held->length);
+    ag_held_clear(held);
     if (reason == AG_STAT_COUNT)
         ag_cut_next(&w->cutter, &w->cut);
     else
@@ -87,33 +157,45 @@ static uint64_t place(const struct ag_window *w)
     return w->cutter.hash & 0xfffffffff;
 }
 
-CUresult ag_window_add(struct ag_window *w, const struct ag_token *token, bool held)
+/* The same for who has `lock` alone. */
+static CUresult submit(struct ag_window *w, enum ag_stat reason, bool cut)
 {
+    if (!ag_window_lock_more(w, AG_WAIT_YES))
+        return CUDA_SUCCESS; /* inside a host function: it stays held */
+    CUresult result = ag_window_submit(w, reason, cut);
+    ag_lock_release(&w->submitting);
+    return result;
+}
+
+CUresult ag_window_add(struct ag_window *w, const struct ag_token *token, bool is_held)
+{
+    struct ag_held *held = &w->held;
     w->stats.count[AG_STAT_launches]++;
-    if (!held) {
+    if (!is_held) {
         w->stats.count[AG_STAT_eager]++;
         w->stats.count[AG_STAT_driver_calls]++;
         /* other threads held ops while the driver was asked: this one has no place among them */
-        if (w->submitted < w->length)
+        if (held->submitted < held->length)
             return CUDA_SUCCESS;
     }
-    w->tokens[w->length++] = token;
-    w->used += token->record_size;
+    held->tokens[held->length++] = token;
+    held->used += token->record_size;
     w->owner = ag_window_thread();
     atomic_fetch_add_explicit(&w->progress, 1, memory_order_relaxed);
-    if (!held) {
-        w->submitted = w->length;
-        w->submitted_used = w->used;
-    } else if (!atomic_load_explicit(&w->open, memory_order_relaxed)) {
-        atomic_store(&w->open, true);
-        atomic_fetch_add(&ag_window_open, 1);
+    if (!is_held) {
+        held->submitted = held->length;
+        held->submitted_used = held->used;
+    } else if ((atomic_load_explicit(&w->open, memory_order_relaxed) & AG_OPEN_HELD) == 0) {
+        open_for(w, AG_OPEN_HELD);
         if (!ag_watchdog_wake())
-            return ag_window_submit(w, AG_FLUSH_watchdog, true);
+            return submit(w, AG_FLUSH_watchdog, true);
     }
     if (ag_cut_push(&w->cutter, &w->cut, token->mix))
-        return ag_window_submit(w, AG_STAT_COUNT, true);
-    if (held && ag_stall_expected(&w->stalls, place(w)))
-        return ag_window_submit(w, AG_FLUSH_stall, false);
+        return held->submitted == held->length || ag_options.submit == AG_SUBMIT_CALLER
+                       ? submit(w, AG_STAT_COUNT, true)
+                       : ag_submitter_chunk(w);
+    if (is_held && ag_stall_expected(&w->stalls, place(w)))
+        return submit(w, AG_FLUSH_stall, false);
     return CUDA_SUCCESS;
 }
 
@@ -128,16 +210,45 @@ static bool inside(void)
     return ag_window_inside || ag_real.cuCtxGetCurrent(&ctx) == CUDA_ERROR_NOT_PERMITTED;
 }
 
-bool ag_window_lock(struct ag_window *w, enum ag_patience patience)
+static bool lock(struct ag_lock *lock, enum ag_patience patience)
 {
-    if (ag_lock_try(&w->lock))
+    if (ag_lock_try(lock))
         return true;
     if (patience == AG_WAIT_NO || inside())
         return false;
     if (patience == AG_WAIT_SOME)
-        return ag_lock_try_for(&w->lock, PATIENCE_MS);
-    ag_lock_take(&w->lock);
+        return ag_lock_try_for(lock, PATIENCE_MS);
+    ag_lock_take(lock);
     return true;
+}
+
+bool ag_window_lock_more(struct ag_window *w, enum ag_patience patience)
+{
+    bool busy = !ag_lock_try(&w->submitting);
+    /* nobody but the submitter has this lock without the other */
+    if (busy && !lock(&w->submitting, w->owner == ag_window_thread() ? AG_WAIT_YES : patience))
+        return false;
+    if (w->handed_over) {
+        ag_handover_ended(&w->handover, busy || w->handed.length > 0);
+        w->handed_over = false;
+    }
+    return true;
+}
+
+bool ag_window_lock(struct ag_window *w, enum ag_patience patience)
+{
+    if (!lock(&w->lock, patience))
+        return false;
+    if (ag_window_lock_more(w, patience))
+        return true;
+    ag_lock_release(&w->lock);
+    return false;
+}
+
+void ag_window_unlock(struct ag_window *w)
+{
+    ag_lock_release(&w->submitting);
+    ag_lock_release(&w->lock);
 }
 
 /* Codes after which, in the driver's words, the process must be ended: each further launch answers the same. */
@@ -182,10 +293,10 @@ bool ag_window_flush(struct ag_window *w, enum ag_stat reason, enum ag_patience 
 {
     if (!atomic_load_explicit(&w->open, memory_order_relaxed) || ag_window_inside || !ag_window_lock(w, patience))
         return false;
-    bool held = atomic_load_explicit(&w->open, memory_order_relaxed);
+    bool held = atomic_load_explicit(&w->open, memory_order_relaxed) != 0;
     struct ag_visit visit;
     if (held && !ag_visit_begin(&visit, w->target.ctx)) {
-        w->stats.count[AG_STAT_failures]++; /* in another context it would be lost; the next flush may succeed */
+        w->submit_stats.count[AG_STAT_failures]++; /* in another context it would be lost; the next flush may succeed */
     } else if (held) {
         if (reason == AG_FLUSH_watchdog)
             ag_stall_note(&w->stalls, place(w));
@@ -195,6 +306,6 @@ bool ag_window_flush(struct ag_window *w, enum ag_stat reason, enum ag_patience 
             atomic_store(&ag_window_deferred, (int)result);
         ag_visit_end(&visit);
     }
-    ag_lock_release(&w->lock);
+    ag_window_unlock(w);
     return held;
 }

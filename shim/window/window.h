@@ -4,8 +4,10 @@
  * is looked up in the window's book and launched as a graph. Windows are found by (context, stream); the memory of a
  * window is never freed, only recycled, so that a stale pointer can be checked under its lock.
  *
- * Thread rule: any thread. A window's ops, book and statistics belong to whoever holds its lock. The lock is held while
- * the window's ops are submitted, since nothing else keeps the order of two threads on one stream.
+ * Thread rule: any thread. A window has two locks. Who holds `lock` adds ops; who also holds `submitting` submits them.
+ * `submitting` is held while the driver takes them, since nothing else keeps their order. The thread that submits chunks
+ * on behalf of others (window/submitter.h) takes it alone, so that ops can be added meanwhile; every other thread takes it
+ * under `lock`.
  */
 #ifndef AG_SHIM_WINDOW_WINDOW_H
 #define AG_SHIM_WINDOW_WINDOW_H
@@ -17,6 +19,7 @@
 #include "analysis/book.h"
 #include "analysis/cut.h"
 #include "analysis/effort.h"
+#include "analysis/handover.h"
 #include "analysis/stall.h"
 #include "analysis/template.h"
 #include "analysis/token.h"
@@ -28,6 +31,19 @@
 #define AG_WINDOWS_MAX 4096
 #define AG_SITE_CACHE 256
 
+/* Ops in their order, of which the first `submitted` are with the driver already. */
+struct ag_held {
+    unsigned length, submitted;
+    uint32_t used;           /* bytes of records, */
+    uint32_t submitted_used; /* and of the submitted ones */
+    uint32_t capacity;       /* bytes of the records' buffer */
+    unsigned char *records;
+    const struct ag_token *tokens[AG_CHUNK_MAX];
+};
+
+/* Why a window is open. */
+enum { AG_OPEN_HELD = 1, AG_OPEN_HANDED = 2 };
+
 struct ag_window {
     struct ag_lock lock;
     /* identity; constant while in use */
@@ -38,28 +54,34 @@ struct ag_window {
     bool holdable;
     CUdevice device;
     struct ag_target target;
-    /* the open chunk: ops 0 .. length-1, of which the first `submitted` are with the driver already */
-    atomic_bool open;        /* some op is held */
+    atomic_uint open;  /* some op is not with the driver yet: AG_OPEN_ bits */
     atomic_bool stale;       /* the code behind the tokens changed */
     atomic_bool pinned;      /* some token is a copy from pinned host memory */
     atomic_uint progress;    /* changes with every op; the watchdog looks at it, */
     atomic_uint submissions; /* and at this, which changes whenever held ops are submitted */
-    unsigned length, submitted;
-    uint32_t used;           /* bytes of records, */
-    uint32_t submitted_used; /* and of the submitted ones */
-    uint32_t capacity;       /* bytes of the records' buffer */
-    unsigned char *records;
-    const struct ag_token *tokens[AG_CHUNK_MAX];
-    const void *owner; /* the thread that added the last op */
+    struct ag_held held; /* the open chunk */
+    const void *owner;   /* the thread that added the last op */
     struct ag_cutter cutter;
     struct ag_stalls stalls;
     struct ag_cut_params cut;
-    struct ag_book book;
-    struct ag_templates templates;
     struct ag_token_table table;
     struct ag_token *cache[AG_SITE_CACHE];
     struct ag_stats stats;
+    /* under `submitting` */
+    struct ag_lock submitting;
+    struct ag_held handed; /* a whole chunk that is left to the submitter; comes before `held` */
+    struct ag_handover handover; /* its post_us belongs to `lock` */
+    bool handed_over;                  /* the fate of the last chunk that was handed over is not noted yet */
+    uint32_t past_held, past_replayed; /* of such chunks, until their thread has noted them */
+    struct ag_window *next_posted;     /* these two are submitter.c's */
+    bool is_posted;
+    struct ag_book book;
+    struct ag_templates templates;
+    struct ag_stats submit_stats;
 };
+
+/* No ops; the buffer is kept. */
+void ag_held_clear(struct ag_held *held);
 
 /* Windows in use or recycled; entries 0 .. ag_window_count-1 are valid for ever. */
 extern struct ag_window *ag_windows[AG_WINDOWS_MAX];
@@ -92,10 +114,10 @@ extern atomic_int ag_window_bypass;
 bool ag_window_stop(enum ag_stat why);
 
 /* The window of a stream in the calling thread's current context, made at first sight. ptsz: stream 0 is the thread's
- * own. NULL: the stream cannot be held. The window comes locked. */
+ * own. NULL: the stream cannot be held. The window comes with `lock` held: to add ops, and no more. */
 struct ag_window *ag_window_enter(CUstream stream, bool ptsz);
 
-/* Submits what is held. The caller has the lock. cut: the program's own calls caused it, at a place that comes back
+/* Submits what is held, and before it what was handed over. The caller has both locks. cut: the program's own calls caused it, at a place that comes back
  * with the same content, so the cutter starts anew; else the next chunk ends where it would have ended anyhow. Returns
  * the first code of an op that the driver refused. */
 CUresult ag_window_submit(struct ag_window *window, enum ag_stat reason, bool cut);
@@ -112,11 +134,23 @@ enum ag_patience {
 /* Flushes one window of any context. Returns whether anything was held. */
 bool ag_window_flush(struct ag_window *window, enum ag_stat reason, enum ag_patience patience);
 
-/* Takes the window's lock; false when patience ran out. Inside a host function there is none. */
+/* Takes both of the window's locks; false when patience ran out. Inside a host function there is none. The submitter's
+ * own work on a chunk of the calling thread is waited for in any case, as the thread would have done that work itself. */
 bool ag_window_lock(struct ag_window *window, enum ag_patience patience);
+void ag_window_unlock(struct ag_window *window);
+
+/* Takes `submitting` as well; the caller has `lock`. False when patience ran out. */
+bool ag_window_lock_more(struct ag_window *window, enum ag_patience patience);
+
+/* Submits what was handed over, if it still waits. The caller has `submitting`, the window's context is current. An
+ * error is told later. False when the driver takes nothing just now. */
+bool ag_window_submit_handed(struct ag_window *window);
+
+/* Hands over what is held, all of it a chunk. The caller has both locks; nothing is handed over yet. */
+void ag_window_hand_over(struct ag_window *window);
 
 /* Adds an op whose record was written at ag_window_record(). held: false when the driver has it already. Returns the
- * code to give to the program. The caller has the lock. */
+ * code to give to the program. The caller has `lock` alone. */
 CUresult ag_window_add(struct ag_window *window, const struct ag_token *token, bool held);
 
 /* Whether the calling thread's next op is passed at once, because holding its work has not paid. */
@@ -158,6 +192,9 @@ void ag_window_collect(struct ag_stats *total);
 
 /* The watchdog's thread; started with the first held op. False when there is none: nothing may be held. */
 bool ag_watchdog_wake(void);
+
+/* Starts a thread of the shim's own, detached, with every signal blocked. */
+bool ag_window_start_thread(void *(*run)(void *));
 
 /* A value that is this thread's own. */
 const void *ag_window_thread(void);
