@@ -428,8 +428,8 @@ static int own_value(const struct ag_limit *limit, bool is_kernel)
     return limit != NULL ? atomic_load(is_kernel ? &limit->told : &limit->program) : -1;
 }
 
-/* What the driver has answered becomes what the program has set. before: its own value before the driver was asked. That
- * value may be forgotten meanwhile, beside other code that ends: the driver has it by then, but may have answered
+/* What the driver has answered becomes what the program has set. before: its own value before the driver was asked.
+ * That value may be forgotten meanwhile, beside other code that ends: the driver has it by then, but may have answered
  * earlier. */
 static void correct(int *value, const struct ag_limit *limit, bool is_kernel, int before)
 {

@@ -150,8 +150,8 @@ static void add_up(struct ag_stats *total, const struct ag_window *w)
     total->count[AG_STAT_chunks] += w->book.chunk_count;
 }
 
-/* The caller has both locks. What another thread has held since the caller's flush is submitted, not lost; false when the
- * driver refuses it just now (inside a host function), and nothing is changed. */
+/* The caller has both locks. What another thread has held since the caller's flush is submitted, not lost; false when
+ * the driver refuses it just now (inside a host function), and nothing is changed. */
 static bool clear(struct ag_window *w)
 {
     struct ag_visit visit = {NULL, AG_VISIT_NONE};

@@ -191,7 +191,8 @@ static void drop(struct ag_window *w, struct ag_instance *instance)
 }
 
 /* Counts a graph launch of the part. */
-static void launched(struct ag_window *w, struct ag_held *h, const struct part *part, unsigned patched, unsigned retargeted)
+static void launched(struct ag_window *w, struct ag_held *h, const struct part *part, unsigned patched,
+                     unsigned retargeted)
 {
     w->submit_stats.count[AG_STAT_graph_launches]++;
     w->submit_stats.count[AG_STAT_driver_calls]++;

@@ -9,8 +9,8 @@
 
 #include "shim/window/window.h"
 
-/* Submits those ops that are not with the driver yet: held is one of the window's two. Returns the first code of an op that the driver refused;
- * CUDA_ERROR_NOT_PERMITTED with ops still held: inside a host function of the program. */
+/* Submits those ops that are not with the driver yet: held is one of the window's two. Returns the first code of an op
+ * that the driver refused; CUDA_ERROR_NOT_PERMITTED with ops still held: inside a host function of the program. */
 CUresult ag_submit_held(struct ag_window *window, struct ag_held *held);
 
 #endif

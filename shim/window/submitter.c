@@ -72,7 +72,8 @@ static bool start(void)
     cpu_set_t usable;
     if (!atomic_compare_exchange_strong(&state, &expected, IMPOSSIBLE))
         return expected == RUNNING;
-    if (ag_options.submit == AG_SUBMIT_AUTO && sched_getaffinity(0, sizeof usable, &usable) == 0 && CPU_COUNT(&usable) < 2)
+    if (ag_options.submit == AG_SUBMIT_AUTO && sched_getaffinity(0, sizeof usable, &usable) == 0 &&
+        CPU_COUNT(&usable) < 2)
         return false;
     if (!ag_window_start_thread(run)) {
         ag_log(AG_LOG_WARN, "no thread to submit from; the program's threads do it");

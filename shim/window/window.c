@@ -191,9 +191,8 @@ CUresult ag_window_add(struct ag_window *w, const struct ag_token *token, bool i
             return submit(w, AG_FLUSH_watchdog, true);
     }
     if (ag_cut_push(&w->cutter, &w->cut, token->mix))
-        return held->submitted == held->length || ag_options.submit == AG_SUBMIT_CALLER
-                       ? submit(w, AG_STAT_COUNT, true)
-                       : ag_submitter_chunk(w);
+        return held->submitted == held->length || ag_options.submit == AG_SUBMIT_CALLER ? submit(w, AG_STAT_COUNT, true)
+                                                                                        : ag_submitter_chunk(w);
     if (is_held && ag_stall_expected(&w->stalls, place(w)))
         return submit(w, AG_FLUSH_stall, false);
     return CUDA_SUCCESS;
@@ -293,14 +292,17 @@ bool ag_window_flush(struct ag_window *w, enum ag_stat reason, enum ag_patience 
 {
     if (!atomic_load_explicit(&w->open, memory_order_relaxed) || ag_window_inside || !ag_window_lock(w, patience))
         return false;
-    bool held = atomic_load_explicit(&w->open, memory_order_relaxed) != 0;
+    unsigned open = atomic_load_explicit(&w->open, memory_order_relaxed);
+    bool held = open != 0;
     struct ag_visit visit;
     if (held && !ag_visit_begin(&visit, w->target.ctx)) {
         w->submit_stats.count[AG_STAT_failures]++; /* in another context it would be lost; the next flush may succeed */
     } else if (held) {
-        if (reason == AG_FLUSH_watchdog)
+        /* where only a whole chunk waits, the program is at no place in the next one */
+        bool within = (open & AG_OPEN_HELD) != 0;
+        if (within && reason == AG_FLUSH_watchdog)
             ag_stall_note(&w->stalls, place(w));
-        bool cut = reason != AG_FLUSH_watchdog && w->owner == ag_window_thread();
+        bool cut = within && reason != AG_FLUSH_watchdog && w->owner == ag_window_thread();
         CUresult result = ag_window_submit(w, reason, cut);
         if (result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_PERMITTED)
             atomic_store(&ag_window_deferred, (int)result);

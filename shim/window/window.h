@@ -5,9 +5,9 @@
  * window is never freed, only recycled, so that a stale pointer can be checked under its lock.
  *
  * Thread rule: any thread. A window has two locks. Who holds `lock` adds ops; who also holds `submitting` submits them.
- * `submitting` is held while the driver takes them, since nothing else keeps their order. The thread that submits chunks
- * on behalf of others (window/submitter.h) takes it alone, so that ops can be added meanwhile; every other thread takes it
- * under `lock`.
+ * `submitting` is held while the driver takes them, since nothing else keeps their order. The thread that submits
+ * chunks on behalf of others (window/submitter.h) takes it alone, so that ops can be added meanwhile; every other
+ * thread takes it under `lock`.
  */
 #ifndef AG_SHIM_WINDOW_WINDOW_H
 #define AG_SHIM_WINDOW_WINDOW_H
@@ -54,13 +54,13 @@ struct ag_window {
     bool holdable;
     CUdevice device;
     struct ag_target target;
-    atomic_uint open;  /* some op is not with the driver yet: AG_OPEN_ bits */
+    atomic_uint open;        /* some op is not with the driver yet: AG_OPEN_ bits */
     atomic_bool stale;       /* the code behind the tokens changed */
     atomic_bool pinned;      /* some token is a copy from pinned host memory */
     atomic_uint progress;    /* changes with every op; the watchdog looks at it, */
     atomic_uint submissions; /* and at this, which changes whenever held ops are submitted */
-    struct ag_held held; /* the open chunk */
-    const void *owner;   /* the thread that added the last op */
+    struct ag_held held;     /* the open chunk */
+    const void *owner;       /* the thread that added the last op */
     struct ag_cutter cutter;
     struct ag_stalls stalls;
     struct ag_cut_params cut;
@@ -69,8 +69,8 @@ struct ag_window {
     struct ag_stats stats;
     /* under `submitting` */
     struct ag_lock submitting;
-    struct ag_held handed; /* a whole chunk that is left to the submitter; comes before `held` */
-    struct ag_handover handover; /* its post_us belongs to `lock` */
+    struct ag_held handed;             /* a whole chunk that is left to the submitter; comes before `held` */
+    struct ag_handover handover;       /* its post_us belongs to `lock` */
     bool handed_over;                  /* the fate of the last chunk that was handed over is not noted yet */
     uint32_t past_held, past_replayed; /* of such chunks, until their thread has noted them */
     struct ag_window *next_posted;     /* these two are submitter.c's */
@@ -117,9 +117,9 @@ bool ag_window_stop(enum ag_stat why);
  * own. NULL: the stream cannot be held. The window comes with `lock` held: to add ops, and no more. */
 struct ag_window *ag_window_enter(CUstream stream, bool ptsz);
 
-/* Submits what is held, and before it what was handed over. The caller has both locks. cut: the program's own calls caused it, at a place that comes back
- * with the same content, so the cutter starts anew; else the next chunk ends where it would have ended anyhow. Returns
- * the first code of an op that the driver refused. */
+/* Submits what is held, and before it what was handed over. The caller has both locks. cut: the program's own calls
+ * caused it, at a place that comes back with the same content, so the cutter starts anew; else the next chunk ends
+ * where it would have ended anyhow. Returns the first code of an op that the driver refused. */
 CUresult ag_window_submit(struct ag_window *window, enum ag_stat reason, bool cut);
 
 /* What to do about a window that another thread is at work in. That thread may be blocked inside the driver, behind a
@@ -135,7 +135,8 @@ enum ag_patience {
 bool ag_window_flush(struct ag_window *window, enum ag_stat reason, enum ag_patience patience);
 
 /* Takes both of the window's locks; false when patience ran out. Inside a host function there is none. The submitter's
- * own work on a chunk of the calling thread is waited for in any case, as the thread would have done that work itself. */
+ * own work on a chunk of the calling thread is waited for in any case, as the thread would have done that work itself.
+ */
 bool ag_window_lock(struct ag_window *window, enum ag_patience patience);
 void ag_window_unlock(struct ag_window *window);
 

@@ -33,6 +33,9 @@ for name in $(compgen -e AUTOGRAPH_); do
   [ "$name" = AUTOGRAPH_BUILD ] || unset "$name"
 done
 
+# TEST_SUBMIT: every suite with chunks submitted by another thread, on demand.
+[ -z "${TEST_SUBMIT:-}" ] || export AUTOGRAPH_SUBMIT=$TEST_SUBMIT
+
 # What is replayed must not follow from how busy the machine is just now.
 export AUTOGRAPH_COSTS=fixed
 
