@@ -85,10 +85,10 @@ static void *nothing(void *unused)
 }
 
 /*
- * A namespace of its own, and afterwards the usual one. A thread that the second namespace's libc starts is not known to
- * this one's, whose malloc takes no lock until a thread was started here; the loader calls that malloc for the threads of
- * every namespace (glibc 2.36: SINGLE_THREAD_P is a variable of each libc). Without a thread of our own, about 4 of 100 runs
- * corrupt the heap, with no shim near.
+ * A namespace of its own, and afterwards the usual one. A thread that the second namespace's libc starts is not known
+ * to this one's, whose malloc takes no lock until a thread was started here; the loader calls that malloc for the
+ * threads of every namespace (glibc 2.36: SINGLE_THREAD_P is a variable of each libc). Without a thread of our own,
+ * about 4 of 100 runs corrupt the heap, with no shim near.
  */
 static int name_space(const char *file)
 {

@@ -40,16 +40,16 @@ union arguments {
 };
 
 /* Fills the arguments and the pointers to them; the size of the block. Padding is filled with what comes to hand. */
-static size_t fill(union arguments *u, void **params, const struct fuzz_op *op, unsigned int *data,
-                   const unsigned int *in, size_t index)
+static size_t fill(union arguments *u, void **params, const struct fuzz_op *op, size_t index)
 {
+    unsigned int *data = (unsigned int *)(uintptr_t)fuzz_state.buffers[op->a[3]].at;
     unsigned int value = (unsigned int)op->a[5];
     int n = 0;
     memset(u, (int)(index & 255), op->a[2] == FUZZ_LARGE ? sizeof(*u) : 64);
     switch (op->a[2]) {
     case FUZZ_MIX:
         u->mix.out = data;
-        u->mix.in = in;
+        u->mix.in = (const unsigned int *)(uintptr_t)fuzz_state.buffers[op->a[4]].at;
         u->mix.key = value;
         u->mix.count = FUZZ_WORDS;
         params[n++] = &u->mix.out;
@@ -148,9 +148,7 @@ CUresult fuzz_launch(struct fuzz_runner *runner, const struct fuzz_op *op, size_
     struct fuzz_target to = fuzz_target(runner, a[0]);
     const struct fuzz_code *code = a[1] ? &fuzz_state.codes[a[1]] : &fuzz_state.own[to.ctx];
     CUfunction function = code->kernels[a[2]];
-    size_t size = fill(
-            &u, params, op, (unsigned int *)(uintptr_t)fuzz_state.buffers[a[3]].at,
-            (const unsigned int *)(uintptr_t)fuzz_state.buffers[a[4] > 0 && a[4] < FUZZ_BUFFERS ? a[4] : 0].at, index);
+    size_t size = fill(&u, params, op, index);
     unsigned int grid = (unsigned int)a[6], block = (unsigned int)a[7], shared = (unsigned int)a[8];
     if (a[9] == FUZZ_EXTRA) {
         void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &u, CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END};
