@@ -39,9 +39,12 @@ include $(wildcard shim/module.mk tools/module.mk samples/module.mk tests/*/modu
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 PARALLEL = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(JOBS))
 SETUP = AUTOGRAPH_SETUP=1 tests/lib/prerequisites
-BATS := $(wildcard tests/bats/*.bats)
-# What the suites know about the build.
-TEST_ENV = AUTOGRAPH_BUILD='$(abspath $(B))' TEST_SAN='$(SAN)'
+# The longest first, so that no processor is idle at the end.
+BATS_LONG := $(wildcard $(patsubst %,tests/bats/%.bats,reports failures verify_memory record observe samples doors))
+BATS := $(BATS_LONG) $(filter-out $(BATS_LONG),$(wildcard tests/bats/*.bats))
+# What the suites know about the build, and with a sanitizer about the one without.
+PLAIN_B := $(if $(SAN),build)
+TEST_ENV = AUTOGRAPH_BUILD='$(abspath $(B))' TEST_SAN='$(SAN)' TEST_PLAIN_BUILD='$(if $(PLAIN_B),$(abspath $(PLAIN_B)))'
 
 .PHONY: all help clean prerequisites test test-run demo check install uninstall
 all: prerequisites $(B)/table-checked $(ALL) ## everything that is shipped, and the samples and the simulated driver
@@ -71,7 +74,9 @@ test: ## set-up and every test that needs no GPU (T=text: only suites with it in
 	@$(MAKE) --no-print-directory $(PARALLEL) test-run
 
 test-run: all $(UNIT_TESTS) $(SIM_TESTS) $(TEST_EXTRA)
-	@$(TEST_ENV) tests/lib/run-suite -j $(JOBS) --match '$(T)' $(UNIT_TESTS) $(SIM_TESTS) $(BATS)
+	@$(if $(PLAIN_B),$(MAKE) --no-print-directory SAN= B=$(PLAIN_B) all)
+	@$(TEST_ENV) tests/lib/run-suite -j $(JOBS) --match '$(T)' $(BATS_LONG) $(UNIT_TESTS) $(SIM_TESTS) \
+		$(filter-out $(BATS_LONG),$(BATS))
 
 demo: ## set-up, build, and a launch-bound program without and with the shim
 	@$(SETUP) build

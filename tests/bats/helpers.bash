@@ -9,6 +9,9 @@ autograph=$build/autograph
 shim=$build/libautograph.so
 simulator=$build/sim
 samples=$build/samples
+# Programs without the shim: with a sanitizer from the usual build, as it is the shim that is to be looked at then, and
+# the simulated driver has suites of its own.
+plain_build=${TEST_PLAIN_BUILD:-$build}
 schedules=(lazy eager random)
 
 # With a sanitizer a run costs several times as much, and what it looks for does not depend on the schedule. Its runtime comes
@@ -54,9 +57,19 @@ not_sanitized() {
 }
 
 # on_simulator SCHEDULE COMMAND…: runs a command on the simulated driver. SIM_OPTIONS adds settings of the simulator.
+# A program of the build's that is run without the shim is the one of $plain_build.
 on_simulator() {
-  local schedule=$1
+  local schedule=$1 simulator=$simulator
   shift
+  case $1 in
+  "$build"/samples/* | "$build"/tests/reports/* | "$build"/doors/*)
+    if [ "$plain_build" != "$build" ]; then
+      simulator=$plain_build/sim
+      [ -z "${KERNELS:-}" ] || local -x KERNELS=${KERNELS/#"$build"/"$plain_build"}
+      set -- "${@/#"$build"/"$plain_build"}"
+    fi
+    ;;
+  esac
   LD_LIBRARY_PATH="$simulator${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" \
     AUTOGRAPH_SIM="schedule=$schedule,seed=${SIM_SEED:-1}${SIM_OPTIONS:+,$SIM_OPTIONS}" \
     timeout -k 5 "${SAMPLE_TIMEOUT:-60}" "$@"

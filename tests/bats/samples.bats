@@ -19,7 +19,7 @@ compare() {
   shift 2
   for schedule in "${schedules[@]}"; do
     local plain shimmed
-    plain=$(LD_LIBRARY_PATH=$build/sim AUTOGRAPH_SIM=schedule=$schedule "$build/samples/$sample" "$@")
+    plain=$(LD_LIBRARY_PATH=$plain_build/sim AUTOGRAPH_SIM=schedule=$schedule "$plain_build/samples/$sample" "$@")
     shimmed=$(LD_LIBRARY_PATH=$build/sim AUTOGRAPH_SIM=schedule=$schedule AUTOGRAPH_STATS=$stats AUTOGRAPH_HOLD_US=$hold LD_PRELOAD=$shim \
       "$build/samples/$sample" "$@")
     echo "$schedule: plain: $plain"
@@ -70,7 +70,7 @@ spans() {
   local schedule stats=$BATS_TEST_TMPDIR/stats.json
   for schedule in "${schedules[@]}"; do
     local plain shimmed
-    plain=$(LD_LIBRARY_PATH=$build/sim AUTOGRAPH_SIM=schedule=$schedule "$build/samples/$1" "${@:2}")
+    plain=$(LD_LIBRARY_PATH=$plain_build/sim AUTOGRAPH_SIM=schedule=$schedule "$plain_build/samples/$1" "${@:2}")
     shimmed=$(LD_LIBRARY_PATH=$build/sim AUTOGRAPH_SIM=schedule=$schedule AUTOGRAPH_STATS=$stats AUTOGRAPH_ALTERNATE_MS=1 \
       LD_PRELOAD=$shim "$build/samples/$1" "${@:2}")
     echo "$schedule: $plain / $shimmed"

@@ -8,7 +8,8 @@
 #include <sys/wait.h>
 
 static struct ag_lock registry = AG_LOCK_INIT(AG_RANK_REGISTRY), window = AG_LOCK_INIT(AG_RANK_WINDOW),
-                      other = AG_LOCK_INIT(AG_RANK_WINDOW), leaf = AG_LOCK_INIT(AG_RANK_LEAF);
+                      other = AG_LOCK_INIT(AG_RANK_WINDOW), submitting = AG_LOCK_INIT(AG_RANK_SUBMIT),
+                      leaf = AG_LOCK_INIT(AG_RANK_LEAF);
 
 /* Runs a body in a process of its own; *line: what that says. True when it came to its end. */
 static bool survives(void (*body)(void), char *line, size_t size)
@@ -47,6 +48,8 @@ static void upwards(void)
     ag_lock_take(&registry);
     ag_lock_take(&window);
     ag_lock_expect(AG_RANK_WINDOW);
+    ag_lock_take(&submitting);
+    ag_lock_expect(AG_RANK_SUBMIT);
     if (!ag_lock_try(&leaf) || !ag_lock_try_for(&other, 1))
         _exit(1);
 }
@@ -57,9 +60,13 @@ static void and_back(void)
     ag_lock_take(&window);
     ag_lock_take(&leaf);
     ag_lock_release(&leaf);
+    ag_lock_take(&submitting);
+    ag_lock_release(&submitting);
     ag_lock_release(&window);
-    ag_lock_take(&window);
-    ag_lock_release(&window);
+    ag_lock_release(&registry);
+    ag_lock_take(&submitting); /* as the submitter does */
+    ag_lock_release(&submitting);
+    ag_lock_take(&registry);
     ag_lock_release(&registry);
     ag_lock_expect(AG_RANK_NONE);
 }
@@ -74,6 +81,12 @@ static void downwards_by_trying(void)
 {
     ag_lock_take(&window);
     ag_lock_try(&registry);
+}
+
+static void a_window_from_its_submission(void)
+{
+    ag_lock_take(&submitting);
+    ag_lock_take(&window);
 }
 
 static void two_windows(void)
@@ -99,7 +112,7 @@ static void submit_under_a_leaf(void)
 {
     ag_lock_take(&window);
     ag_lock_take(&leaf);
-    ag_lock_expect(AG_RANK_WINDOW);
+    ag_lock_expect(AG_RANK_SUBMIT);
 }
 
 static void locks_are_taken_upwards(void)
@@ -107,10 +120,11 @@ static void locks_are_taken_upwards(void)
     char line[4096];
     EXPECT(survives(and_back, line, sizeof line));
     EQUAL(line[0], '\0');
-    stops(downwards, "lock taken of rank 2 while rank 4 is held");
+    stops(downwards, "lock taken of rank 2 while rank 5 is held");
     stops(downwards_by_trying, "lock taken of rank 1 while rank 2 is held");
+    stops(a_window_from_its_submission, "lock taken of rank 2 while rank 3 is held");
     stops(two_windows, "lock taken of rank 2 while rank 2 is held");
-    stops(upwards, "lock taken of rank 2 while rank 4 is held");
+    stops(upwards, "lock taken of rank 2 while rank 5 is held");
 }
 
 static void locks_are_given_back_in_the_opposite_order(void)
@@ -121,7 +135,7 @@ static void locks_are_given_back_in_the_opposite_order(void)
 static void the_driver_is_called_without_locks(void)
 {
     stops(forward_under_a_lock, "up to rank 0 while rank 1 is held");
-    stops(submit_under_a_leaf, "up to rank 2 while rank 4 is held");
+    stops(submit_under_a_leaf, "up to rank 3 while rank 5 is held");
 }
 
 static const struct unit_case cases[] = {
