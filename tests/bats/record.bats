@@ -68,7 +68,7 @@ print(eval(sys.argv[1]))' "$1"
 }
 
 @test "large arguments, several threads, captures: everything can be read back" {
-  for program in large_arguments contexts_and_threads capture_given_up fork_beside_launches unload_beside_launches; do
+  for program in $(few contexts_and_threads unload_beside_launches large_arguments capture_given_up fork_beside_launches); do
     plain=$(on_simulator lazy "$build/tests/reports/$program" 2>&1)
     [ "$(traced "$build/tests/reports/$program" 2>&1)" = "$plain" ]
     "$autograph" trace dump trace >trace.tsv

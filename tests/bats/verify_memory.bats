@@ -32,6 +32,8 @@ found() {
     verified 0 "$schedule" "$contents" "$way"
     [[ $output == *" allocations compared ($bytes bytes), 0 different"* ]]
     [[ $output != *'memory differs'* && $output == *'no divergence in '* ]]
+    # a sanitizer sees the same code once more, and whole runs are four processes
+    [ -z "${TEST_SAN:-}" ] || continue
     BREAK=verify verified 1 "$schedule" "$contents" "$way"
     for line; do
       [[ $output == *"memory differs: $line"* ]]
