@@ -36,6 +36,8 @@
     F(cuMemAlloc)                                                                                                      \
     F(cuMemFree)                                                                                                       \
     F(cuMemAllocManaged)                                                                                               \
+    F(cuMemAllocPitch)                                                                                                 \
+    F(cuMemGetInfo)                                                                                                    \
     F(cuMemHostAlloc)                                                                                                  \
     F(cuMemFreeHost)                                                                                                   \
     F(cuMemHostRegister)                                                                                               \

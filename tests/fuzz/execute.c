@@ -67,7 +67,7 @@ void *fuzz_host(const struct fuzz_buffer *buffer)
     return buffer->kind >= FUZZ_PINNED ? (void *)(uintptr_t)buffer->at : NULL;
 }
 
-bool fuzz_load(struct fuzz_code *code, bool library)
+bool fuzz_load(struct fuzz_code *code, bool library, int turn)
 {
     bool good;
     memset(code, 0, sizeof(*code));
@@ -76,11 +76,12 @@ bool fuzz_load(struct fuzz_code *code, bool library)
         good = !cu(cuLibraryLoadFromFile)(&code->handle, fuzz_state.kernels_path, NULL, NULL, 0, NULL, NULL, 0);
     else
         good = !cu(cuModuleLoad)(&code->module, fuzz_state.kernels_path);
-    if (good && !library)
-        good = !cu(cuModuleGetFunction)(&code->signal, code->module, "set_flag");
-    for (int k = 0; k < FUZZ_KERNELS && good; k++) {
+    for (int i = 0; i <= FUZZ_KERNELS && good; i++) {
+        int k = (turn + i) % (FUZZ_KERNELS + 1);
         CUkernel kernel = NULL;
-        if (library) {
+        if (k == FUZZ_KERNELS) {
+            good = library || !cu(cuModuleGetFunction)(&code->signal, code->module, "set_flag");
+        } else if (library) {
             good = !cu(cuLibraryGetKernel)(&kernel, code->handle, kernel_names[k]);
             code->kernels[k] = (CUfunction)(void *)kernel;
         } else {
@@ -327,7 +328,7 @@ bool fuzz_execute_open(const char *folder, bool by_dlsym)
             return false;
         }
     good = good && !cu(cuDevicePrimaryCtxRetain)(&s->ctxs[0], s->devices[0]) && !cu(cuCtxSetCurrent)(s->ctxs[0]) &&
-           fuzz_load(&s->own[0], false) && fuzz_load(&s->codes[1], true) &&
+           fuzz_load(&s->own[0], false, 0) && fuzz_load(&s->codes[1], true, 0) &&
            !cu(cuMemAlloc)(&s->flags, 4 * FUZZ_FLAGS) && !cu(cuMemAlloc)(&s->scratch, 4 * FUZZ_WORDS) &&
            !cu(cuModuleGetGlobal)(&s->scale, NULL, s->own[0].module, "scale");
     for (int t = 0; t < FUZZ_THREADS && good; t++) {

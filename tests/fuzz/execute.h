@@ -76,7 +76,7 @@ uint64_t fuzz_hash(uint64_t hash, const void *bytes, size_t size);
 #define FUZZ_HASH_START 0xcbf29ce484222325u
 void *fuzz_host(const struct fuzz_buffer *buffer); /* its address for the host */
 void fuzz_nap(unsigned int us);
-bool fuzz_load(struct fuzz_code *code, bool library); /* in the current context */
+bool fuzz_load(struct fuzz_code *code, bool library, int turn); /* in the current context */
 void fuzz_unload(struct fuzz_code *code);
 CUresult fuzz_buffer_make(struct fuzz_buffer *buffer, enum fuzz_memory kind, struct fuzz_target target, int seed);
 CUresult fuzz_buffer_free(struct fuzz_buffer *buffer, struct fuzz_target target);
@@ -91,6 +91,7 @@ CUresult fuzz_info(struct fuzz_runner *runner, const struct fuzz_op *op, int *va
 CUresult fuzz_duel(struct fuzz_runner *runner, const struct fuzz_op *op, unsigned int *seen);
 CUresult fuzz_signal(struct fuzz_runner *runner, const struct fuzz_op *op);
 bool fuzz_watch(const struct fuzz_op *op); /* false: it did not come */
+void fuzz_hoard(struct fuzz_runner *runner, int mb, bool pitch);
 void fuzz_poison(struct fuzz_runner *runner, int launches);
 
 /* execute_op.c */

@@ -335,6 +335,7 @@ CUresult fuzz_info(struct fuzz_runner *runner, const struct fuzz_op *op, int *va
     CUmemorytype type = (CUmemorytype)0;
     CUfunction function = NULL;
     unsigned int flags = 0;
+    size_t unused = 0, total = 0;
     *value = 0;
     switch (op->a[0]) {
     case 0:
@@ -363,6 +364,10 @@ CUresult fuzz_info(struct fuzz_runner *runner, const struct fuzz_op *op, int *va
     case 6:
         result = cu(cuModuleGetFunction)(&function, fuzz_state.own[to.ctx].module, "step");
         *value = function == fuzz_state.own[to.ctx].kernels[FUZZ_STEP];
+        break;
+    case 7: /* how much is free is not the program's alone */
+        result = cu(cuMemGetInfo)(&unused, &total);
+        *value = (int)(total >> 20) + (unused > total);
         break;
     default:
         result = cu(cuFuncGetAttribute)(value, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK,
@@ -418,6 +423,23 @@ bool fuzz_watch(const struct fuzz_op *op)
     return false;
 }
 
+/* Most of a small device's memory, for a moment. */
+void fuzz_hoard(struct fuzz_runner *runner, int mb, bool pitch)
+{
+    CUdeviceptr data = 0;
+    size_t size = (size_t)mb << 20, width = 0;
+    unsigned int words[FUZZ_WORDS] = {0};
+    CUresult result = pitch ? cu(cuMemAllocPitch)(&data, &width, 4096, size / 4096, 4) : cu(cuMemAlloc)(&data, size);
+    fuzz_note(runner, " alloc=%d", result);
+    if (result)
+        return;
+    data += size - sizeof(words);
+    fuzz_note(runner, " set=%d", cu(cuMemsetD32)(data, (unsigned int)mb, FUZZ_WORDS));
+    result = cu(cuMemcpyDtoH)(words, data, sizeof(words));
+    fuzz_note(runner, " read=%d:%016llx", result, (unsigned long long)fuzz_hash(FUZZ_HASH_START, words, sizeof(words)));
+    fuzz_note(runner, " free=%d", cu(cuMemFree)(data + sizeof(words) - size));
+}
+
 /* A context of its own in which a kernel faults after some that do not. */
 void fuzz_poison(struct fuzz_runner *runner, int launches)
 {
@@ -438,7 +460,7 @@ void fuzz_poison(struct fuzz_runner *runner, int launches)
     fuzz_note(runner, " ctx=%d", result);
     if (result)
         return;
-    if (fuzz_load(&code, false) && !cu(cuMemAlloc)(&data, 4 * FUZZ_WORDS) && !cu(cuStreamCreate)(&stream, 0) &&
+    if (fuzz_load(&code, false, 0) && !cu(cuMemAlloc)(&data, 4 * FUZZ_WORDS) && !cu(cuStreamCreate)(&stream, 0) &&
         !cu(cuEventCreate)(&event, 0) && !cu(cuModuleGetFunction)(&fault, code.module, "fault")) {
         for (int i = 0; i < launches; i++)
             fuzz_note(runner, " %d", fuzz_step(code.kernels[FUZZ_STEP], data, (unsigned int)i, stream, pt));

@@ -144,7 +144,7 @@ static CUresult ctx_new(int slot)
     if (result)
         return result;
     fuzz_state.ctxs[slot] = ctx;
-    if (!fuzz_load(&fuzz_state.own[slot], false))
+    if (!fuzz_load(&fuzz_state.own[slot], false, 0))
         result = CUDA_ERROR_UNKNOWN;
     cu(cuCtxPopCurrent)(&ctx);
     return result;
@@ -374,7 +374,7 @@ static CUresult run(struct fuzz_runner *runner, const struct fuzz_op *op, size_t
         s->execs[a[0]] = NULL;
         return result;
     case FUZZ_code_load:
-        return fuzz_load(&s->codes[a[0]], a[1] == 1) ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN;
+        return fuzz_load(&s->codes[a[0]], a[1] == 1, a[2]) ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN;
     case FUZZ_code_unload:
         fuzz_unload(&s->codes[a[0]]);
         return CUDA_SUCCESS;
@@ -398,6 +398,9 @@ static CUresult run(struct fuzz_runner *runner, const struct fuzz_op *op, size_t
         result = fuzz_duel(runner, op, &seen);
         fuzz_note(runner, " %u", seen);
         return result;
+    case FUZZ_hoard:
+        fuzz_hoard(runner, a[0], a[1] == 1);
+        return CUDA_SUCCESS;
     case FUZZ_signal:
         return fuzz_signal(runner, op);
     case FUZZ_watch:

@@ -33,6 +33,10 @@
 #define FUZZ_WORDS 64 /* of every buffer */
 #define FUZZ_STREAM_MIN (-4)
 #define FUZZ_DEFAULT_SHARED 49152
+/* Memory of a device that a program may need at once, and what a node of its executable graphs takes of it at most;
+ * `run` has a device that is no larger. */
+#define FUZZ_DEVICE_KB 3584
+#define FUZZ_NODE_KB 64
 
 enum fuzz_kind {
 #define FUZZ_OP(name, args) FUZZ_##name,

@@ -199,19 +199,35 @@ static void graphs(struct fuzz_gen *g, int t)
 
 static void code(struct fuzz_gen *g, int t)
 {
-    int slot = 2 + (int)fuzz_random(g, FUZZ_CODES - 2), s = fuzz_pick_stream(g, t);
+    struct fuzz_op body[10];
+    int slot = 2 + (int)fuzz_random(g, FUZZ_CODES - 2), s = fuzz_pick_stream(g, t), how = (int)fuzz_random(g, 2);
+    int length = 3 + (int)fuzz_random(g, 8), block = 16 << fuzz_random(g, 3);
     if (g->model->codes[slot].use.live && fuzz_chance(g, 50)) {
         FUZZ_EMIT(g, t, code_unload, slot);
         return;
     }
-    FUZZ_EMIT(g, t, code_load, slot, (int)fuzz_random(g, 2));
-    for (unsigned int n = 4 + fuzz_random(g, 30); n > 0; n--) {
-        struct fuzz_op op = fuzz_random_launch(g, t, s);
-        op.a[1] = op.a[2] == FUZZ_SCALED ? 0 : slot;
-        fuzz_emit(g, op);
+    for (int i = 0; i < length; i++) {
+        body[i] = fuzz_random_launch(g, t, s);
+        body[i].a[1] = body[i].a[2] == FUZZ_SCALED ? 0 : slot;
+        if (body[i].a[2] != FUZZ_LARGE && body[i].a[7] <= 64)
+            body[i].a[7] = block;
+        if (body[i].a[2] == FUZZ_THROUGH_SHARED && body[i].a[8] < 4 * block)
+            body[i].a[8] = 4 * block;
     }
-    if (fuzz_chance(g, 60))
-        FUZZ_EMIT(g, t, code_unload, slot);
+    /* As a program that compiles code while it runs: handles come back with other meanings. */
+    for (unsigned int loads = 1 + fuzz_random(g, 3); loads > 0; loads--) {
+        int turn = fuzz_chance(g, 40) ? 0 : (int)fuzz_random(g, FUZZ_KERNELS + 1);
+        if (!FUZZ_EMIT(g, t, code_load, slot, how, turn))
+            return;
+        for (unsigned int times = 2 + fuzz_random(g, 3); times > 0; times--)
+            for (int i = 0; i < length; i++) {
+                if (fuzz_chance(g, 50))
+                    body[i].a[5] = (int)fuzz_random(g, 1000);
+                fuzz_emit(g, body[i]);
+            }
+        if (loads > 1 || fuzz_chance(g, 60))
+            FUZZ_EMIT(g, t, code_unload, slot);
+    }
 }
 
 static void attributes(struct fuzz_gen *g, int t)
@@ -318,14 +334,16 @@ void fuzz_odd(struct fuzz_gen *g, int t)
 {
     unsigned int dice = fuzz_random(g, 1000);
     int s = fuzz_pick_stream(g, t);
-    if (dice < 200)
+    if (dice < 180)
         observe(g, t);
-    else if (dice < 290)
+    else if (dice < 270)
         host_side(g, t);
-    else if (dice < 420)
+    else if (dice < 400)
         events(g, t);
-    else if (dice < 510)
+    else if (dice < 490)
         memory(g, t);
+    else if (dice < 510)
+        FUZZ_EMIT(g, t, hoard, 1 + (int)fuzz_random(g, FUZZ_DEVICE_KB / 1024), (int)fuzz_random(g, 2));
     else if (dice < 570)
         streams(g, t);
     else if (dice < 630)

@@ -364,7 +364,7 @@ static enum fuzz_verdict code(struct fuzz_model *m, int t, const struct fuzz_op 
     int k = op->a[0], ctx = fuzz_model_ctx(m, t);
     NEED(fuzz_slot(k, FUZZ_CODES) && ctx >= 0);
     if (op->kind == FUZZ_code_load) {
-        NEED(k >= 2 && fuzz_slot(op->a[1], 2));
+        NEED(k >= 2 && fuzz_slot(op->a[1], 2) && fuzz_slot(op->a[2], FUZZ_KERNELS + 1));
         TRY(may_make(m, t, &m->codes[k].use));
         m->codes[k].ctx = ctx;
         m->codes[k].library = op->a[1] == 1;

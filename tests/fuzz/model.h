@@ -43,6 +43,7 @@ struct fuzz_graph {
     struct fuzz_use use;
     int ctx;
     uint32_t reads, writes, codes; /* bit sets of buffers and codes */
+    int nodes;                     /* at most */
     unsigned buffer_generation[FUZZ_ALL_BUFFERS], code_generation[FUZZ_CODES], ctx_generation;
 };
 

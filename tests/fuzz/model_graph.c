@@ -49,12 +49,21 @@ static bool stale(const struct fuzz_model *m, const struct fuzz_graph *graph)
     return false;
 }
 
+int fuzz_graphs_kb(const struct fuzz_model *m)
+{
+    int nodes = 0;
+    for (int x = 0; x < FUZZ_EXECS; x++)
+        nodes += m->execs[x].use.live ? m->execs[x].nodes : 0;
+    return FUZZ_NODE_KB * nodes;
+}
+
 enum fuzz_verdict fuzz_model_graph(struct fuzz_model *m, const struct fuzz_op *op)
 {
     int t = op->thread, index = op->a[0];
     if (op->kind == FUZZ_instantiate) {
         NEED(fuzz_slot(index, FUZZ_GRAPHS) && fuzz_slot(op->a[1], FUZZ_EXECS) && m->graphs[index].use.live &&
              !m->execs[op->a[1]].use.live && !stale(m, &m->graphs[index]));
+        NEED(fuzz_graphs_kb(m) + FUZZ_NODE_KB * m->graphs[index].nodes <= FUZZ_DEVICE_KB);
         NEED(fuzz_model_ctx(m, t) == m->graphs[index].ctx && index % m->threads == t && op->a[1] % m->threads == t);
         for (int b = 0; b < FUZZ_ALL_BUFFERS; b++)
             if ((m->graphs[index].reads | m->graphs[index].writes) >> b & 1) {
@@ -106,6 +115,7 @@ bool fuzz_may_block(const struct fuzz_model *m, const struct fuzz_op *op)
     case FUZZ_code_unload:
     case FUZZ_await:
     case FUZZ_duel:
+    case FUZZ_hoard:
     case FUZZ_poison:
     case FUZZ_bad:
         return true;

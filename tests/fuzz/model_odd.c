@@ -55,6 +55,14 @@ static enum fuzz_verdict peer_on(struct fuzz_model *m, const struct fuzz_op *op)
     return FUZZ_LEGAL;
 }
 
+/* With one thread only: what another thread needs meanwhile is not known. */
+static enum fuzz_verdict hoard(const struct fuzz_model *m, const struct fuzz_op *op)
+{
+    NEED(m->threads == 1 && fuzz_model_ctx(m, 0) >= 0 && fuzz_slot(op->a[0] - 1, FUZZ_DEVICE_KB / 1024));
+    NEED(fuzz_graphs_kb(m) + 1024 * op->a[0] <= FUZZ_DEVICE_KB && fuzz_slot(op->a[1], 2));
+    return FUZZ_LEGAL;
+}
+
 static enum fuzz_verdict poison(struct fuzz_model *m, const struct fuzz_op *op)
 {
     int c = op->a[0];
@@ -89,6 +97,8 @@ enum fuzz_verdict fuzz_model_odd(struct fuzz_model *m, struct fuzz_op *op)
         return watch(m, op);
     case FUZZ_peer_on:
         return peer_on(m, op);
+    case FUZZ_hoard:
+        return hoard(m, op);
     case FUZZ_poison:
         return poison(m, op);
     case FUZZ_bad:

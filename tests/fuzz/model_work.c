@@ -91,6 +91,7 @@ static void note(struct fuzz_model *m, int t, struct fuzz_graph *graph, const st
             graph->code_generation[k] = m->codes[k].use.generation;
             fuzz_used(m, t, &m->codes[k].use);
         }
+    graph->nodes++;
     graph->reads |= effect->reads;
     graph->writes |= effect->writes;
     graph->codes |= effect->codes;

@@ -278,6 +278,10 @@ void sim_range_remove(uintptr_t base);
 void sim_memory_forget(struct sim_ctx *ctx); /* the context died */
 uintptr_t sim_arena_take(int device, size_t size);
 void sim_arena_give(int device, uintptr_t address, size_t size);
+/* Memory of the driver's own, which has no address: a device has more addresses than memory, so what graphs leave is
+ * not in pieces. False: it is short. */
+bool sim_memory_take(int device, size_t size);
+void sim_memory_give(int device, size_t size);
 void sim_scribble(void *address, size_t size); /* so that a late reader sees nonsense */
 
 /* ---- mapped memory (mapping.c) ---- */

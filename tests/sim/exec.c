@@ -30,8 +30,7 @@ static CUresult instantiate(CUgraphExec *out, CUgraph handle, unsigned long long
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     exec->memory_size = plan->n_nodes * (sim_config.graph_kb << 10);
-    exec->memory = exec->memory_size ? sim_arena_take(ctx->device, exec->memory_size) : 0;
-    if (exec->memory_size && !exec->memory) {
+    if (exec->memory_size && !sim_memory_take(ctx->device, exec->memory_size)) {
         sim_plan_release(plan);
         free(exec);
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -95,7 +94,7 @@ CUresult sim_cuGraphExecDestroy(CUgraphExec handle)
     sim_plan_release(exec->plan);
     sim_op_release(exec->last);
     if (exec->memory_size)
-        sim_arena_give(exec->ctx->device, exec->memory, exec->memory_size);
+        sim_memory_give(exec->ctx->device, exec->memory_size);
     free(exec);
     return CUDA_SUCCESS;
 }

@@ -56,8 +56,7 @@ struct sim_exec {
     unsigned long long flags;
     unsigned int patched, retargeted; /* since the last launch */
     bool uploaded;
-    uintptr_t memory; /* on the device, when graphs are charged for (graph_kb) */
-    size_t memory_size;
+    size_t memory_size; /* on the device, when graphs are charged for (graph_kb) */
 };
 
 struct sim_graph *sim_graph_new(bool with_handle);

@@ -118,11 +118,25 @@ static size_t rounded(size_t size)
     return (size + DEVICE_ALIGN - 1) & ~(size_t)(DEVICE_ALIGN - 1);
 }
 
+bool sim_memory_take(int device, size_t size)
+{
+    struct arena *arena = &arenas[device];
+    if (!open_arena(arena) || size > arena->size - arena->used)
+        return false;
+    arena->used += size;
+    return true;
+}
+
+void sim_memory_give(int device, size_t size)
+{
+    arenas[device].used -= size;
+}
+
 uintptr_t sim_arena_take(int device, size_t size)
 {
     struct arena *arena = &arenas[device];
     size = rounded(size);
-    if (!open_arena(arena))
+    if (!open_arena(arena) || size > arena->size - arena->used)
         return 0;
     for (size_t i = 0; i < arena->n_holes; i++) {
         struct hole *hole = &arena->holes[i];

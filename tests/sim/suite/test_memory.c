@@ -302,6 +302,31 @@ static void accounting(void)
     FAILS(CUDA_ERROR_OUT_OF_MEMORY, cuMemAlloc(&block, 64 << 20));
 }
 
+/* Blocks before and behind a graph's time do not keep its memory from being one piece again. */
+static void graph_memory(void)
+{
+    CUDA_MEMSET_NODE_PARAMS params = {.dst = 0, .value = 1, .elementSize = 4, .width = 4, .height = 1};
+    CUdeviceptr block, behind;
+    CUgraph graph;
+    CUgraphNode node;
+    CUgraphExec exec;
+    size_t before, after, total;
+    set_up();
+    params.dst = data;
+    OK(cuGraphCreate(&graph, 0));
+    for (int i = 0; i < 2; i++)
+        OK(cuGraphAddMemsetNode(&node, graph, NULL, 0, &params, tap_context()));
+    OK(cuMemGetInfo(&before, &total));
+    OK(cuGraphInstantiate(&exec, graph, 0));
+    OK(cuMemGetInfo(&after, &total));
+    EXPECT(before - after == 2 << 20);
+    OK(cuMemAlloc(&behind, 4));
+    FAILS(CUDA_ERROR_OUT_OF_MEMORY, cuMemAlloc(&block, 3 << 20));
+    OK(cuGraphExecDestroy(exec));
+    OK(cuMemAlloc(&block, 3 << 20));
+    FAILS(CUDA_ERROR_OUT_OF_MEMORY, cuGraphInstantiate(&exec, graph, 0));
+}
+
 static void value_operations(void)
 {
     set_up();
@@ -368,6 +393,7 @@ static const struct tap_case cases[] = {
         {"stream-ordered blocks come back in stream order", NULL, stream_ordered},
         {"physical memory is mapped, accessed and unmapped", NULL, mappings},
         {"used memory is counted", "memory_mb=64", accounting},
+        {"graphs take memory", "memory_mb=4,graph_kb=1024", graph_memory},
         {"streams wait for and write values", NULL, value_operations},
 };
 TAP_MAIN(cases)
