@@ -6,7 +6,9 @@
 #include <string.h>
 #include <time.h>
 
-struct fuzz_state fuzz_state = {.mutex = PTHREAD_MUTEX_INITIALIZER, .posted_changed = PTHREAD_COND_INITIALIZER};
+struct fuzz_state fuzz_state = {.mutex = PTHREAD_MUTEX_INITIALIZER,
+                                .opened = PTHREAD_COND_INITIALIZER,
+                                .posted_for = {[0 ... FUZZ_THREADS - 1] = PTHREAD_COND_INITIALIZER}};
 
 static struct fuzz_runner runners[FUZZ_THREADS];
 
@@ -45,6 +47,20 @@ void fuzz_nap(unsigned int us)
 {
     struct timespec nap = {.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000};
     nanosleep(&nap, NULL);
+}
+
+void fuzz_wait_more(unsigned int *us)
+{
+    *us = *us == 0 ? 50 : *us < 800 ? 2 * *us : *us;
+    fuzz_nap(*us);
+}
+
+void fuzz_open(int gate)
+{
+    pthread_mutex_lock(&fuzz_state.mutex);
+    fuzz_state.gates[gate] = true;
+    pthread_mutex_unlock(&fuzz_state.mutex);
+    pthread_cond_broadcast(&fuzz_state.opened);
 }
 
 /* ---- objects ---- */
@@ -219,7 +235,7 @@ static void finish(struct fuzz_runner *runner)
     struct fuzz_state *s = &fuzz_state;
     CUcontext ctx;
     for (int g = 0; g < FUZZ_GATES; g++)
-        __atomic_store_n(&s->gates[g], 1, __ATOMIC_RELEASE);
+        fuzz_open(g);
     for (int c = FUZZ_CTXS - 1; c >= 0; c--) {
         if (!s->ctxs[c])
             continue;
@@ -294,17 +310,17 @@ static void *run_thread(void *argument)
 static struct {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
-    unsigned int round, running;
-} pool = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, 0};
+    unsigned int round[FUZZ_THREADS], running;
+} pool = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, {0}, 0};
 
 static void *pool_thread(void *argument)
 {
-    unsigned int seen = 0;
+    unsigned int seen = 0, *round = &pool.round[((struct fuzz_runner *)argument)->thread];
     for (;;) {
         pthread_mutex_lock(&pool.mutex);
-        while (pool.round == seen)
+        while (*round == seen)
             pthread_cond_wait(&pool.changed, &pool.mutex);
-        seen = pool.round;
+        seen = *round;
         pthread_mutex_unlock(&pool.mutex);
         run_thread(argument);
         pthread_mutex_lock(&pool.mutex);
@@ -346,10 +362,11 @@ struct fuzz_outcome fuzz_execute(const struct fuzz_program *program, FILE *log)
     struct fuzz_state *s = &fuzz_state;
     struct fuzz_outcome outcome = {FUZZ_HASH_START, 0};
     unsigned int one = 1;
-    bool threads = false;
+    int threads = 1;
     s->program = program;
     memset(s->gates, 0, sizeof(s->gates));
     memset(s->posted, 0, sizeof(s->posted));
+    memset(s->awaited, -1, sizeof(s->awaited));
     cu(cuMemsetD32)(s->flags, 0, FUZZ_FLAGS);
     cu(cuMemsetD32)(s->scratch, 0, FUZZ_WORDS);
     cu(cuMemcpyHtoD)(s->scale, &one, sizeof(one));
@@ -358,16 +375,17 @@ struct fuzz_outcome fuzz_execute(const struct fuzz_program *program, FILE *log)
     for (int t = 0; t < FUZZ_THREADS; t++)
         runners[t].length = runners[t].unexpected = 0;
     for (size_t i = 0; i < program->n; i++)
-        threads = threads || program->ops[i].thread;
-    if (threads) {
+        threads = program->ops[i].thread < threads ? threads : program->ops[i].thread + 1;
+    if (threads > 1) {
         pthread_mutex_lock(&pool.mutex);
-        pool.round++;
-        pool.running = FUZZ_THREADS - 1;
+        for (int t = 1; t < threads; t++)
+            pool.round[t]++;
+        pool.running = (unsigned int)threads - 1;
         pthread_cond_broadcast(&pool.changed);
         pthread_mutex_unlock(&pool.mutex);
     }
     run_thread(&runners[0]);
-    if (threads) {
+    if (threads > 1) {
         pthread_mutex_lock(&pool.mutex);
         while (pool.running)
             pthread_cond_wait(&pool.changed, &pool.mutex);

@@ -55,9 +55,11 @@ struct fuzz_state {
     CUgraphExec execs[FUZZ_EXECS];
     CUdevice devices[FUZZ_DEVICES];
     CUdeviceptr flags, scratch, scale;
-    int gates[FUZZ_GATES]; /* atomic: 1 is open */
+    bool gates[FUZZ_GATES]; /* open; under the mutex */
+    pthread_cond_t opened;
     pthread_mutex_t mutex;
-    pthread_cond_t posted_changed;
+    pthread_cond_t posted_for[FUZZ_THREADS]; /* what a thread awaits */
+    int awaited[FUZZ_THREADS];
     bool posted[FUZZ_TOKENS];
     struct fuzz_call *calls; /* under the mutex */
 };
@@ -76,6 +78,9 @@ uint64_t fuzz_hash(uint64_t hash, const void *bytes, size_t size);
 #define FUZZ_HASH_START 0xcbf29ce484222325u
 void *fuzz_host(const struct fuzz_buffer *buffer); /* its address for the host */
 void fuzz_nap(unsigned int us);
+void fuzz_wait_more(
+        unsigned int *us); /* a nap while something does not come, each twice as long up to 800 us; *us: 0 first */
+void fuzz_open(int gate);
 bool fuzz_load(struct fuzz_code *code, bool library, int turn); /* in the current context */
 void fuzz_unload(struct fuzz_code *code);
 CUresult fuzz_buffer_make(struct fuzz_buffer *buffer, enum fuzz_memory kind, struct fuzz_target target, int seed);

@@ -392,8 +392,9 @@ CUresult fuzz_duel(struct fuzz_runner *runner, const struct fuzz_op *op, unsigne
     for (int round = 0; round < 2 && !result; round++) {
         result = cu_pt(cuLaunchKernel, to.per_thread)(turn, 1, 1, 1, 1, 1, 1, 0, to.stream, params, NULL);
         for (unsigned int wanted = 1; wanted <= 3 && !result; wanted += 2) {
-            for (int i = 0; i < 100000 && __atomic_load_n(flag, __ATOMIC_ACQUIRE) != wanted; i++)
-                fuzz_nap(50);
+            unsigned int us = 0;
+            for (int i = 0; i < 10000 && __atomic_load_n(flag, __ATOMIC_ACQUIRE) != wanted; i++)
+                fuzz_wait_more(&us);
             *seen = 4 * *seen + __atomic_load_n(flag, __ATOMIC_ACQUIRE);
             if (wanted == 1)
                 __atomic_store_n(flag, 2, __ATOMIC_RELEASE);
@@ -415,10 +416,11 @@ CUresult fuzz_signal(struct fuzz_runner *runner, const struct fuzz_op *op)
 bool fuzz_watch(const struct fuzz_op *op)
 {
     const unsigned int *cell = fuzz_host(&fuzz_state.buffers[op->a[0]]);
-    for (int i = 0; i < 60000; i++) {
+    unsigned int us = 0;
+    for (int i = 0; i < 5000; i++) {
         if (__atomic_load_n(cell, __ATOMIC_ACQUIRE) == (unsigned int)op->a[1])
             return true;
-        fuzz_nap(50);
+        fuzz_wait_more(&us);
     }
     return false;
 }

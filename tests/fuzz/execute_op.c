@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* ---- host functions ---- */
 static struct fuzz_call *call_new(void)
@@ -33,8 +34,13 @@ static void CUDA_CB scramble_stream(CUstream stream, CUresult status, void *data
 static void CUDA_CB stand(void *data)
 {
     const struct fuzz_call *call = data;
-    for (int i = 0; i < 400000 && !__atomic_load_n(&fuzz_state.gates[call->gate], __ATOMIC_ACQUIRE); i++)
-        fuzz_nap(50);
+    struct timespec end;
+    clock_gettime(CLOCK_REALTIME, &end);
+    end.tv_sec += 20;
+    pthread_mutex_lock(&fuzz_state.mutex);
+    while (!fuzz_state.gates[call->gate] && !pthread_cond_timedwait(&fuzz_state.opened, &fuzz_state.mutex, &end))
+        ;
+    pthread_mutex_unlock(&fuzz_state.mutex);
 }
 
 static CUresult host(const struct fuzz_op *op, struct fuzz_target to)
@@ -203,10 +209,11 @@ static CUresult function_attribute(struct fuzz_runner *runner, const struct fuzz
 static CUresult poll_stream(struct fuzz_target to)
 {
     CUresult result = CUDA_ERROR_NOT_READY;
-    for (int i = 0; i < 400000 && result == CUDA_ERROR_NOT_READY; i++) {
+    unsigned int us = 0;
+    for (int i = 0; i < 30000 && result == CUDA_ERROR_NOT_READY; i++) {
         result = cu_pt(cuStreamQuery, to.per_thread)(to.stream);
         if (i > 3)
-            fuzz_nap(50);
+            fuzz_wait_more(&us);
     }
     return result;
 }
@@ -214,25 +221,35 @@ static CUresult poll_stream(struct fuzz_target to)
 static CUresult poll_event(CUevent event)
 {
     CUresult result = CUDA_ERROR_NOT_READY;
-    for (int i = 0; i < 400000 && result == CUDA_ERROR_NOT_READY; i++) {
+    unsigned int us = 0;
+    for (int i = 0; i < 30000 && result == CUDA_ERROR_NOT_READY; i++) {
         result = cu(cuEventQuery)(event);
         if (i > 3)
-            fuzz_nap(50);
+            fuzz_wait_more(&us);
     }
     return result;
 }
 
+/* Wakes the thread that awaits the token only, and once the mutex is free. */
 static void token(const struct fuzz_op *op)
 {
-    pthread_mutex_lock(&fuzz_state.mutex);
+    struct fuzz_state *s = &fuzz_state;
+    int waits = -1;
+    pthread_mutex_lock(&s->mutex);
     if (op->kind == FUZZ_post) {
-        fuzz_state.posted[op->a[0]] = true;
-        pthread_cond_broadcast(&fuzz_state.posted_changed);
+        s->posted[op->a[0]] = true;
+        for (int t = 0; t < FUZZ_THREADS; t++)
+            if (s->awaited[t] == op->a[0])
+                waits = t;
     } else {
-        while (!fuzz_state.posted[op->a[0]])
-            pthread_cond_wait(&fuzz_state.posted_changed, &fuzz_state.mutex);
+        s->awaited[op->thread] = op->a[0];
+        while (!s->posted[op->a[0]])
+            pthread_cond_wait(&s->posted_for[op->thread], &s->mutex);
+        s->awaited[op->thread] = -1;
     }
-    pthread_mutex_unlock(&fuzz_state.mutex);
+    pthread_mutex_unlock(&s->mutex);
+    if (waits >= 0)
+        pthread_cond_signal(&s->posted_for[waits]);
 }
 
 static CUresult capture(struct fuzz_runner *runner, const struct fuzz_op *op, struct fuzz_target to)
@@ -348,7 +365,7 @@ static CUresult run(struct fuzz_runner *runner, const struct fuzz_op *op, size_t
     case FUZZ_gate:
         return gate(op, fuzz_target(runner, a[0]));
     case FUZZ_open:
-        __atomic_store_n(&s->gates[a[0]], 1, __ATOMIC_RELEASE);
+        fuzz_open(a[0]);
         return CUDA_SUCCESS;
     case FUZZ_flag_write:
         to = fuzz_target(runner, a[0]);

@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -144,6 +145,10 @@ int main(int argc, char **argv)
     struct fuzz_program program;
     uint64_t first, count;
     setenv("AUTOGRAPH_SIM", "devices=2", 0);
+    /* what is freed is needed again soon: none of it goes back to the system */
+    mallopt(M_TRIM_THRESHOLD, 256 << 20);
+    mallopt(M_TOP_PAD, 1 << 20);
+    mallopt(M_MMAP_THRESHOLD, 16 << 20);
     bool by_dlsym = argc > 1 && !strcmp(argv[1], "--dlsym");
     argv += by_dlsym;
     argc -= by_dlsym;

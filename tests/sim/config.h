@@ -2,9 +2,9 @@
  *
  *   schedule=eager|lazy|random   when submitted work runs (default eager)
  *   seed=N                       of the random schedule
- *   idle_ms=N                    lazy: work starts after so long without a driver call (default 3)
+ *   idle_ms=N                    lazy, random: work starts after so long without a driver call (default 3)
  *   patience=N                   lazy: the N-th not-ready answer of a query starts the work (default 3)
- *   delay_us=N                   random: longest delay before an op (default 200)
+ *   delay_us=N                   random: longest nap before an op, which one in 16 takes (default 200)
  *   queue=N                      ops a stream holds before enqueueing waits (default 1024)
  *   devices=N                    default 1
  *   driver=N                     what cuDriverGetVersion answers (default 13000)

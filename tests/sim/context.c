@@ -27,7 +27,7 @@ static void at_exit(void)
     sim_report_at_exit();
     if (sim_config.deinit)
         sim_state.shut_down = true;
-    pthread_mutex_unlock(&sim_lock);
+    sim_unlock();
 }
 
 CUresult sim_cuInit(unsigned int flags)

@@ -2,11 +2,11 @@
  *
  * Words: a *task* says what the device shall do (a kernel, a copy, ...), no matter where it came from. An *op* is a
  * task (or a bare point in time) submitted to a stream; it runs when the ops before it in its stream and its
- * dependencies are done, and, under the lazy schedule, only when it is *demanded*. A *node* is a task inside a graph. A
- * *plan* is the immutable list of tasks one graph launch runs; executable graphs share plans with their launches, copy
- * on write. Thread rule: one lock (sim_lock) protects everything here; every function of the simulator is called with
- * it held unless its comment says otherwise. Kernels, copies and host functions run without it, on the stream's own
- * thread.
+ * dependencies are done, and, under the lazy and random schedules, only when it is *demanded*. A *node* is a task
+ * inside a graph. A *plan* is the immutable list of tasks one graph launch runs; executable graphs share plans with
+ * their launches, copy on write. Thread rule: one lock (sim_lock) protects everything here; every function of the
+ * simulator is called with it held unless its comment says otherwise. Kernels, copies and host functions run without
+ * it, on the stream's own thread.
  */
 #ifndef SIM_CORE_H
 #define SIM_CORE_H
@@ -72,6 +72,7 @@ struct sim_thread {
 };
 extern __thread struct sim_thread sim_self;
 extern pthread_mutex_t sim_lock;
+void sim_unlock(void); /* the only way to give the lock back (sched.c) */
 
 /* ---- tasks (task.c) ---- */
 enum sim_task_kind {
@@ -147,9 +148,20 @@ void sim_task_drop(struct sim_task *task);
 void sim_task_run(struct sim_task *task, struct sim_ctx *ctx, uint64_t number);
 /* Calls nothing of the program and waits for no value in memory. */
 bool sim_task_plain(const struct sim_task *task);
+/* And no kernel in it waits for anything. */
+bool sim_task_prompt(const struct sim_task *task);
 const char *sim_task_name(const struct sim_task *task);
 
 /* ---- ops and streams (sched.c) ---- */
+/* Where a thread waits. */
+struct sim_seat {
+    int called; /* atomic; a futex */
+};
+/* A thread that waits for an op; on its stack. */
+struct sim_waiter {
+    struct sim_seat *seat;
+    struct sim_waiter *next;
+};
 struct sim_op {
     uint64_t number;
     int refs;
@@ -159,8 +171,8 @@ struct sim_op {
     struct sim_op **deps;
     size_t n_deps, cap_deps;
     bool done, demanded, running, bare;
-    bool awaited; /* some thread waits for it */
-    uint64_t born_ns;
+    struct sim_waiter *waiters;
+    uint64_t born;    /* tick */
     uint64_t done_ns; /* real time, for elapsed time */
     uint64_t vend_ns; /* virtual device time at which it ends */
     struct sim_task task;
@@ -173,10 +185,11 @@ struct sim_stream {
     struct sim_ctx *ctx;
     unsigned int flags;
     int priority;
-    bool legacy, per_thread, closing, has_worker;
-    bool listed;     /* in the ticker's list */
-    pthread_t owner; /* of a per-thread stream */
-    pthread_cond_t wake;
+    bool legacy, per_thread, closing;
+    bool listed;                /* in the ticker's list */
+    uint64_t due;               /* random: the driver call at which it starts, or 0 */
+    pthread_t owner;            /* of a per-thread stream */
+    struct sim_worker *worker;  /* serves it, or NULL */
     struct sim_op *head, *tail; /* queue: head runs or is next; tail is the youngest op not done */
     size_t pending;
     unsigned int refusals; /* not-ready answers since the last progress */
@@ -298,12 +311,13 @@ struct sim_func {
     int max_shared; /* dynamic shared memory limit in force */
     int carveout;
     bool loaded, dead;
+    bool waits; /* may wait for the host or another kernel */
 };
 struct sim_module {
     int refs;
     CUmodule handle;
     struct sim_ctx *ctx;
-    void *so;
+    struct sim_object *object;
     bool dead;
     struct sim_func *funcs;
     size_t n_funcs;

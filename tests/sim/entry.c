@@ -142,7 +142,7 @@ static CUresult leave(struct sim_call *call, CUresult result)
     if (sim_log_on())
         sim_log_call(call->order, call->fn, sim_self.stream, result);
     sim_self.ptsz = call->outer_ptsz;
-    pthread_mutex_unlock(&sim_lock);
+    sim_unlock();
     return result;
 }
 

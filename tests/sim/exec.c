@@ -466,6 +466,6 @@ CUresult sim_exec_node_args(CUgraphExec handle, size_t index, void *bytes, size_
         *size = task->u.kernel.args_size;
         result = CUDA_SUCCESS;
     }
-    pthread_mutex_unlock(&sim_lock);
+    sim_unlock();
     return result;
 }

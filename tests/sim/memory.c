@@ -221,6 +221,34 @@ CUresult sim_cuMemAllocPitch_v2(CUdeviceptr *out, size_t *pitch, size_t width, s
     return sim_cuMemAlloc_v2(out, *pitch * height);
 }
 
+/* ---- pages of host memory: one by one they come back, since the kernel takes long for each ---- */
+#define PAGE 4096
+
+static struct page {
+    struct page *next;
+} * spare_pages;
+
+static void *pages_take(size_t size)
+{
+    struct page *page = spare_pages;
+    if (size > PAGE || !page)
+        return mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    spare_pages = page->next;
+    return memset(page, 0, PAGE);
+}
+
+static void pages_give(void *address, size_t size)
+{
+    if (size > PAGE) {
+        munmap(address, size);
+        return;
+    }
+    sim_scribble(address, PAGE);
+    struct page *page = address;
+    page->next = spare_pages;
+    spare_pages = page;
+}
+
 static void give_back(struct sim_range *range)
 {
     uintptr_t base = range->base;
@@ -229,7 +257,7 @@ static void give_back(struct sim_range *range)
         sim_scribble((void *)base, size);
         sim_arena_give(range->device, base, size);
     } else if (!range->registered) {
-        munmap((void *)base, size);
+        pages_give((void *)base, size);
     }
     sim_range_remove(base);
 }
@@ -263,7 +291,7 @@ static CUresult host_alloc(void **out, size_t size, enum sim_memory kind, unsign
         return result;
     if (!out || !size)
         return CUDA_ERROR_INVALID_VALUE;
-    void *address = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *address = pages_take(size);
     if (address == MAP_FAILED)
         return CUDA_ERROR_OUT_OF_MEMORY;
     struct sim_range *range = sim_range_add((uintptr_t)address, size, kind, ctx);

@@ -16,6 +16,9 @@
 
 static struct sim_module *modules;
 
+/* The kernels of samples/kernels.c that read memory or the clock until it is time. */
+static const char *const waiting[] = {"turn", "wait_for", "spin"};
+
 void sim_module_hold(struct sim_module *module)
 {
     module->refs++;
@@ -103,13 +106,66 @@ static void *open_private(const struct sim_image *image)
     return so;
 }
 
+/* Objects whose module was unloaded: the next load of the same image gets one, its variables as they were at first. */
+struct sim_object {
+    struct sim_object *next;
+    void *so;
+    struct sim_image image, variables;
+};
+static struct sim_object *spares;
+
+static size_t variables_size(const struct sim_kernel_info *const *table)
+{
+    size_t size = 0;
+    for (; *table; table++)
+        size += (*table)->global ? (*table)->global_size : 0;
+    return size;
+}
+
+static void copy_variables(const struct sim_kernel_info *const *table, unsigned char *store, bool back)
+{
+    for (; *table; table++) {
+        if (!(*table)->global)
+            continue;
+        memcpy(back ? (*table)->global : store, back ? store : (*table)->global, (*table)->global_size);
+        store += (*table)->global_size;
+    }
+}
+
+/* An object of this image that no module uses, and what is needed to give it to another later. */
+static struct sim_object *object_take(const struct sim_image *image)
+{
+    struct sim_object **link = &spares, *spare;
+    while (*link &&
+           ((*link)->image.size != image->size || memcmp((*link)->image.bytes, image->bytes, image->size) != 0))
+        link = &(*link)->next;
+    if ((spare = *link)) {
+        *link = spare->next;
+        copy_variables(dlsym(spare->so, "sim_kernel_table"), spare->variables.bytes, true);
+        return spare;
+    }
+    void *so = open_private(image);
+    const struct sim_kernel_info *const *table = so ? dlsym(so, "sim_kernel_table") : NULL;
+    if (!table || !(spare = calloc(1, sizeof(*spare))))
+        return NULL;
+    spare->so = so;
+    spare->image.size = image->size;
+    spare->image.bytes = malloc(image->size);
+    spare->variables.bytes = malloc(variables_size(table) + 1);
+    if (!spare->image.bytes || !spare->variables.bytes)
+        return NULL;
+    memcpy(spare->image.bytes, image->bytes, image->size);
+    copy_variables(table, spare->variables.bytes, false);
+    return spare;
+}
+
 CUresult sim_module_make(struct sim_ctx *ctx, const struct sim_image *image, struct sim_library *library,
                          struct sim_module **out)
 {
-    void *so = open_private(image);
-    const struct sim_kernel_info *const *table = so ? dlsym(so, "sim_kernel_table") : NULL;
-    if (!table)
+    struct sim_object *object = object_take(image);
+    if (!object)
         return CUDA_ERROR_INVALID_IMAGE;
+    const struct sim_kernel_info *const *table = dlsym(object->so, "sim_kernel_table");
     struct sim_module *module = calloc(1, sizeof(*module));
     if (!module)
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -123,9 +179,11 @@ CUresult sim_module_make(struct sim_ctx *ctx, const struct sim_image *image, str
         module->funcs[i].info = table[i];
         module->funcs[i].max_shared = 49152 - table[i]->static_shared;
         module->funcs[i].carveout = -1;
+        for (size_t k = 0; k < sizeof(waiting) / sizeof(waiting[0]); k++)
+            module->funcs[i].waits |= !strcmp(table[i]->name, waiting[k]);
     }
     module->refs = 1;
-    module->so = so;
+    module->object = object;
     module->ctx = ctx;
     module->library = library;
     module->handle = sim_handle_make(SIM_MODULE, module);
@@ -198,6 +256,8 @@ void sim_module_unload(struct sim_module *module)
             sim_range_remove((uintptr_t)func->info->global);
     }
     module->dead = true;
+    module->object->next = spares;
+    spares = module->object;
     sim_handle_free(SIM_MODULE, module->handle);
     sim_module_release(module);
 }

@@ -1,22 +1,38 @@
 /* Streams and ops: queues, worker threads, and the three schedules.
  *
  * Every stream with demanded ops has a thread of its own, so two submitted kernels can always run together. An op runs
- * when it is the head of its queue, its dependencies are done and it is demanded. Eager and random: every op is born
+ * when it is the head of its queue, its dependencies are done and it is demanded. Eager: every op is born
  * demanded. Lazy: an op becomes demanded when a host thread must wait for it (and with it all that it depends on),
  * after several not-ready answers, or when no driver call came for idle_ms, as real hardware would have started long
- * ago. A host thread that waits runs what it waits for itself, as far as no worker does and no host function is in it:
- * waking other threads costs more than most ops.
+ * ago. Random: half of the times that a stream has something to do again it does so at once, else up to LATE driver
+ * calls later, or when a host thread must wait or no call came, so the order among streams and calls depends on the
+ * seed; one op in 16 starts up to delay_us late besides, and before every other op of a stream one of another may
+ * run (run_other). That mixes streams as much as a nap before every fourth op did, at half the processor time. A host
+ * thread that waits runs what it waits for itself, as far as no worker does and no host function is in it: waking other
+ * threads costs more than most ops.
+ *
+ * A thread is woken for a reason of its own only, and once the lock is free (sim_unlock): with condition variables most
+ * woken threads went to sleep again at once, for the lock or since it was another's op that was done.
  */
+#define _GNU_SOURCE /* syscall */
 #include "tests/sim/config.h"
 #include "tests/sim/report.h"
 
+#include <linux/futex.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
-static pthread_cond_t changed = PTHREAD_COND_INITIALIZER; /* an awaited op is done */
 static uint64_t next_op = 1, next_stream = 1;
-static uint64_t last_touch_ns; /* atomic */
+static uint64_t calls; /* of the driver */
+static uint64_t ticks; /* of the ticker, two in idle_ms */
 static bool ticker_runs;
+static uint64_t next_due = UINT64_MAX; /* the first call at which some stream is due */
+
+/* Random: most calls that a stream's work starts late. */
+#define LATE 16
 
 /* Every stream that has a queue, for the ticker. */
 #define STREAMS_MAX 4096
@@ -24,13 +40,14 @@ static struct sim_stream *live[STREAMS_MAX];
 static size_t n_live;
 
 /* Threads whose stream is gone. */
-struct worker {
-    pthread_cond_t wake;
+struct sim_worker {
+    struct sim_seat seat;
     struct sim_stream *stream;
-    struct worker *next;
+    struct sim_worker *next;
     bool started;
+    bool idle; /* waits for something to do, not for an op */
 };
-static struct worker *spare;
+static struct sim_worker *spare;
 
 uint64_t sim_now_ns(void)
 {
@@ -41,23 +58,131 @@ uint64_t sim_now_ns(void)
 
 void sim_sched_touch(void)
 {
-    if (sim_config.schedule == SIM_LAZY)
-        __atomic_store_n(&last_touch_ns, sim_now_ns(), __ATOMIC_RELAXED);
+    if (++calls < next_due)
+        return;
+    next_due = UINT64_MAX;
+    for (size_t i = 0; i < n_live; i++) {
+        struct sim_stream *stream = live[i];
+        if (stream->due && stream->due <= calls) {
+            stream->due = 0;
+            if (stream->tail)
+                sim_op_demand(stream->tail);
+        } else if (stream->due && stream->due < next_due) {
+            next_due = stream->due;
+        }
+    }
 }
 
-/* Until the op is done, or something else. */
-static void wait_for(struct sim_op *op)
+static uint64_t dice(uint64_t number)
 {
-    op->awaited = true;
-    pthread_cond_wait(&changed, &sim_lock);
+    uint64_t x = sim_config.seed * 0x9e3779b97f4a7c15u + number * 0xbf58476d1ce4e5b9u;
+    x ^= x >> 31;
+    x *= 0x94d049bb133111ebu;
+    return x ^ (x >> 29);
+}
+
+/* Random: whether the op, just queued, starts later. What comes behind it does so too. */
+static bool is_late(struct sim_stream *stream, uint64_t number)
+{
+    if (!stream->listed)
+        return false; /* nothing but a wait would start it */
+    if (!stream->due) {
+        uint64_t x = dice(number);
+        if (x >> 40 & 1)
+            return false;
+        stream->due = calls + 1 + (x >> 41) % LATE;
+        if (stream->due < next_due)
+            next_due = stream->due;
+    }
+    return true;
+}
+
+/* ---- waiting threads ---- */
+/* Threads to wake when the lock is free. */
+static int *to_wake[16];
+static size_t n_to_wake;
+
+static void wake(int *called)
+{
+    syscall(SYS_futex, called, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+void sim_unlock(void)
+{
+    int *now[sizeof(to_wake) / sizeof(to_wake[0])];
+    size_t n = n_to_wake;
+    memcpy(now, to_wake, n * sizeof(now[0]));
+    n_to_wake = 0;
+    pthread_mutex_unlock(&sim_lock);
+    /* A thread that ran on by itself may be gone: its seat is not looked at any more. */
+    for (size_t i = 0; i < n; i++)
+        wake(now[i]);
+}
+
+/* Ends what the seat's thread waits for, now or next. */
+static void call(struct sim_seat *seat)
+{
+    if (seat->called)
+        return;
+    __atomic_store_n(&seat->called, 1, __ATOMIC_RELEASE);
+    if (n_to_wake == sizeof(to_wake) / sizeof(to_wake[0]))
+        wake(&seat->called);
+    else
+        to_wake[n_to_wake++] = &seat->called;
+}
+
+/* Until the seat is called. */
+static void sit(struct sim_seat *seat)
+{
+    sim_unlock();
+    while (!__atomic_load_n(&seat->called, __ATOMIC_ACQUIRE))
+        syscall(SYS_futex, &seat->called, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
+    pthread_mutex_lock(&sim_lock);
+    seat->called = 0;
+}
+
+static void queue_up(struct sim_waiter *waiter, struct sim_seat *seat, struct sim_op *op)
+{
+    *waiter = (struct sim_waiter){seat, op->waiters};
+    op->waiters = waiter;
+    sim_op_hold(op);
+}
+
+static void step_out(struct sim_waiter *waiter, struct sim_op *op)
+{
+    struct sim_waiter **link = &op->waiters;
+    while (*link && *link != waiter)
+        link = &(*link)->next;
+    if (*link)
+        *link = waiter->next;
+    sim_op_release(op);
+}
+
+/* Until one of the ops is done, or the seat is called for something else. */
+static void wait_for(struct sim_seat *seat, struct sim_op *op, struct sim_op *other)
+{
+    struct sim_waiter waiter[2];
+    bool two = other && other != op;
+    queue_up(&waiter[0], seat, op);
+    if (two)
+        queue_up(&waiter[1], seat, other);
+    sit(seat);
+    step_out(&waiter[0], op);
+    if (two)
+        step_out(&waiter[1], other);
 }
 
 /* ---- ops ---- */
+static struct sim_op *spare_ops; /* many threads make and drop them, which malloc does not like */
+
 struct sim_op *sim_op_new(struct sim_stream *stream)
 {
-    struct sim_op *op = calloc(1, sizeof(*op));
-    if (!op)
+    struct sim_op *op = spare_ops;
+    if (op)
+        spare_ops = op->next;
+    else if (!(op = malloc(sizeof(*op))))
         return NULL;
+    memset(op, 0, sizeof(*op));
     op->number = next_op++;
     op->refs = 1;
     op->bare = true;
@@ -91,7 +216,12 @@ void sim_op_release(struct sim_op *op)
     if (!op->bare)
         sim_task_drop(&op->task);
     sim_stream_release(op->stream);
+#ifdef __SANITIZE_ADDRESS__
     free(op);
+#else
+    op->next = spare_ops;
+    spare_ops = op;
+#endif
 }
 
 bool sim_op_after(struct sim_op *op, struct sim_op *earlier)
@@ -130,27 +260,26 @@ static void *work(void *argument);
 /* The stream's thread looks at its queue; a stream without one gets one. */
 static void wake_worker(struct sim_stream *stream)
 {
-    if (stream->has_worker) {
-        pthread_cond_signal(&stream->wake);
+    if (stream->worker) {
+        if (stream->worker->idle)
+            call(&stream->worker->seat);
         return;
     }
-    struct worker *worker = spare;
+    struct sim_worker *worker = spare;
     if (worker)
         spare = worker->next;
-    else if ((worker = calloc(1, sizeof(*worker))))
-        pthread_cond_init(&worker->wake, NULL);
-    if (!worker)
+    else if (!(worker = calloc(1, sizeof(*worker))))
         return;
-    stream->has_worker = true;
+    stream->worker = worker;
     sim_stream_hold(stream);
     bool fresh = !worker->started;
     worker->started = true;
     worker->stream = stream;
     if (!fresh) {
-        pthread_cond_signal(&worker->wake);
+        call(&worker->seat);
     } else if (!start_thread(work, worker)) {
         fprintf(stderr, "sim: cannot start a thread\n");
-        stream->has_worker = false;
+        stream->worker = NULL;
         sim_stream_release(stream);
         free(worker);
     }
@@ -179,13 +308,15 @@ void sim_op_demand(struct sim_op *op)
 void sim_op_complete(struct sim_op *op)
 {
     op->done = true;
-    op->done_ns = sim_now_ns();
+    if (op->bare) /* as records are */
+        op->done_ns = sim_now_ns();
     forget_deps(op);
-    if (op->awaited)
-        pthread_cond_broadcast(&changed);
+    for (struct sim_waiter *at = op->waiters; at; at = at->next)
+        call(at->seat);
+    op->waiters = NULL;
 }
 
-/* ---- lazy schedule: the idle timer ---- */
+/* ---- lazy and random schedules: the idle timer ---- */
 static void demand_all(void)
 {
     for (size_t i = 0; i < n_live; i++)
@@ -196,20 +327,24 @@ static void demand_all(void)
 static void *ticker(void *unused)
 {
     (void)unused;
-    uint64_t idle = sim_config.idle_ms * 1000000u;
+    uint64_t idle = sim_config.idle_ms * 1000000u, seen = 0, since = 0;
     for (;;) {
-        struct timespec nap = {.tv_nsec = (long)(idle / 3 < 900000000u ? idle / 3 : 900000000u)};
+        struct timespec nap = {.tv_nsec = (long)(idle / 2 < 900000000u ? idle / 2 : 900000000u)};
         nanosleep(&nap, NULL);
-        uint64_t now = sim_now_ns();
         pthread_mutex_lock(&sim_lock);
-        bool quiet = now - __atomic_load_n(&last_touch_ns, __ATOMIC_RELAXED) >= idle;
+        ticks++;
+        if (calls != seen) {
+            seen = calls;
+            since = ticks;
+        }
+        bool quiet = ticks - since >= 2;
         /* A program that never stops calling must see progress too: nothing waits for more than 20 times that. */
         for (size_t i = 0; i < n_live && !quiet; i++)
             for (struct sim_op *op = live[i]->head; op && !quiet; op = op->next)
-                quiet = !op->demanded && now > op->born_ns && now - op->born_ns > 20 * idle;
+                quiet = !op->demanded && ticks - op->born > 40;
         if (quiet)
             demand_all();
-        pthread_mutex_unlock(&sim_lock);
+        sim_unlock();
     }
     return NULL;
 }
@@ -227,11 +362,8 @@ static struct sim_op *blocker(const struct sim_op *op)
 /* Called without the lock. The delay depends on seed and op number only. */
 static void random_delay(uint64_t number)
 {
-    uint64_t x = sim_config.seed * 0x9e3779b97f4a7c15u + number * 0xbf58476d1ce4e5b9u;
-    x ^= x >> 31;
-    x *= 0x94d049bb133111ebu;
-    x ^= x >> 29;
-    if (x % 4)
+    uint64_t x = dice(number);
+    if (x % 16)
         return;
     struct timespec nap = {.tv_nsec = (long)((x >> 8) % (sim_config.delay_us * 1000 + 1))};
     nanosleep(&nap, NULL);
@@ -242,7 +374,7 @@ static void run_head(struct sim_stream *stream, struct sim_op *op)
     struct sim_ctx *ctx = stream->ctx;
     op->running = true;
     if (!op->bare && !ctx->sticky && !ctx->dead) {
-        pthread_mutex_unlock(&sim_lock);
+        sim_unlock();
         if (sim_config.schedule == SIM_RANDOM)
             random_delay(op->number);
         sim_log_exec(op->number, stream, &op->task);
@@ -265,8 +397,33 @@ static void run_head(struct sim_stream *stream, struct sim_op *op)
     sim_op_release(op);
 }
 
-/* A closed stream has nothing more to run. */
-static void retire(struct sim_stream *stream)
+/* Another thread's turn. */
+static void leave_stream(struct sim_stream *stream);
+
+/* Random: half of the times, what another stream could do now comes first, when nothing can hold it up. It costs no
+ * other thread. */
+static bool run_other(const struct sim_stream *stream)
+{
+    static uint64_t strays;
+    if (sim_config.schedule != SIM_RANDOM || n_live < 2)
+        return false;
+    uint64_t x = dice(~++strays);
+    for (size_t i = 0; i < n_live && x & 1; i++) {
+        struct sim_stream *other = live[((x >> 8) + i) % n_live];
+        struct sim_op *op = other->head;
+        if (other == stream || !op || op->running || blocker(op) || !(op->bare || sim_task_prompt(&op->task)))
+            continue;
+        sim_stream_hold(other);
+        op->demanded = true;
+        run_head(other, op);
+        leave_stream(other);
+        return true;
+    }
+    return false;
+}
+
+/* A closed stream has nothing more to run. Inlined, gcc takes the two references for one. */
+__attribute__((noinline)) static void retire(struct sim_stream *stream)
 {
     for (size_t i = 0; i < n_live; i++) {
         if (live[i] == stream) {
@@ -277,34 +434,42 @@ static void retire(struct sim_stream *stream)
     }
 }
 
-static void serve(struct sim_stream *stream)
+static void rest(struct sim_worker *self)
+{
+    self->idle = true;
+    sit(&self->seat);
+    self->idle = false;
+}
+
+static void serve(struct sim_worker *self, struct sim_stream *stream)
 {
     sim_self.number = -(int)stream->id;
     while (!stream->closing || stream->head) {
         struct sim_op *op = stream->head, *dep;
         if (!op || !op->demanded || op->running)
-            pthread_cond_wait(&stream->wake, &sim_lock);
+            rest(self);
         else if ((dep = blocker(op)))
-            wait_for(dep);
-        else
+            wait_for(&self->seat, dep, NULL);
+        else if (!run_other(stream))
             run_head(stream, op);
     }
-    stream->has_worker = false;
+    stream->worker = NULL;
     retire(stream);
     sim_stream_release(stream);
 }
 
 static void *work(void *argument)
 {
-    struct worker *self = argument;
+    struct sim_worker *self = argument;
+    prctl(PR_SET_TIMERSLACK, 1000UL); /* or all naps would be about as long */
     pthread_mutex_lock(&sim_lock);
     for (;;) {
-        serve(self->stream);
+        serve(self, self->stream);
         self->stream = NULL;
         self->next = spare;
         spare = self;
         while (!self->stream)
-            pthread_cond_wait(&self->wake, &sim_lock);
+            rest(self);
     }
     return NULL;
 }
@@ -321,14 +486,13 @@ static struct sim_op *next_for(const struct sim_op *op)
     }
 }
 
-/* Another thread's turn. */
 static void leave_stream(struct sim_stream *stream)
 {
     if (!stream)
         return;
-    if (stream->head && stream->head->demanded && !stream->head->running)
+    if (stream->head ? stream->head->demanded && !stream->head->running : stream->closing && stream->worker)
         wake_worker(stream);
-    if (stream->closing && !stream->head && !stream->has_worker)
+    if (stream->closing && !stream->head && !stream->worker)
         retire(stream);
     sim_stream_release(stream);
 }
@@ -336,6 +500,7 @@ static void leave_stream(struct sim_stream *stream)
 void sim_op_wait(struct sim_op *op)
 {
     struct sim_stream *at = NULL; /* whose ops this thread runs */
+    struct sim_seat seat = {0};
     sim_op_hold(op);
     while (!op->done) {
         struct sim_op *next = next_for(op);
@@ -346,15 +511,14 @@ void sim_op_wait(struct sim_op *op)
             if (!at)
                 sim_stream_hold(at = next->stream);
             next->demanded = true;
-            run_head(at, next);
+            if (!run_other(at))
+                run_head(at, next);
         } else {
             if (next && !next->running) {
                 sim_op_demand(next);
                 wake_worker(next->stream); /* it may have looked while this thread ran the op before */
             }
-            if (next)
-                next->awaited = true;
-            wait_for(op);
+            wait_for(&seat, op, next);
         }
     }
     leave_stream(at);
@@ -379,8 +543,9 @@ void sim_stream_push(struct sim_stream *stream, struct sim_op *op)
 {
     /* Real queues have an end: the call waits there, whatever it is. */
     while (stream->pending >= sim_config.queue) {
+        struct sim_seat seat = {0};
         sim_op_demand(stream->head);
-        wait_for(stream->head);
+        wait_for(&seat, stream->head, NULL);
     }
     if (stream->legacy) {
         for (struct sim_stream *other = stream->ctx->streams; other; other = other->next)
@@ -394,7 +559,7 @@ void sim_stream_push(struct sim_stream *stream, struct sim_op *op)
         sim_stream_hold(stream);
         live[n_live++] = stream;
     }
-    op->born_ns = sim_now_ns();
+    op->born = ticks;
     sim_cost_op(op);
     if (stream->tail)
         stream->tail->next = op;
@@ -403,6 +568,8 @@ void sim_stream_push(struct sim_stream *stream, struct sim_op *op)
     stream->tail = op;
     stream->pending++;
     stream->refusals = 0;
+    if (sim_config.schedule == SIM_RANDOM && is_late(stream, op->number))
+        op->demanded = false;
     if (!op->demanded) {
         if (!ticker_runs)
             ticker_runs = start_thread(ticker, NULL);
@@ -447,7 +614,6 @@ struct sim_stream *sim_stream_new(struct sim_ctx *ctx, unsigned int flags, int p
     stream->ctx = ctx;
     stream->flags = flags;
     stream->priority = priority;
-    pthread_cond_init(&stream->wake, NULL);
     stream->next = ctx->streams;
     ctx->streams = stream;
     return stream;
@@ -467,7 +633,6 @@ void sim_stream_release(struct sim_stream *stream)
         link = &(*link)->next;
     if (*link)
         *link = stream->next;
-    pthread_cond_destroy(&stream->wake);
     free(stream->cap_deps);
     free(stream->cap_edges);
     free(stream);
@@ -478,7 +643,7 @@ void sim_stream_close(struct sim_stream *stream)
     sim_capture_forget_stream(stream);
     stream->closing = true;
     stream->handle = NULL;
-    if (stream->has_worker)
+    if (stream->worker)
         wake_worker(stream);
     else if (!stream->head)
         retire(stream);

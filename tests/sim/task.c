@@ -85,7 +85,7 @@ static void poison(struct sim_ctx *ctx, int code)
 {
     pthread_mutex_lock(&sim_lock);
     sim_ctx_poison(ctx, (CUresult)code);
-    pthread_mutex_unlock(&sim_lock);
+    sim_unlock();
 }
 
 static void run_kernel(const struct sim_task *task, struct sim_ctx *ctx)
@@ -137,7 +137,7 @@ static bool source_lost(const struct sim_task *task)
     pthread_mutex_lock(&sim_lock);
     const struct sim_range *range = sim_range_find((uintptr_t)task->u.copy.src);
     bool lost = !range || range->id != task->u.copy.resolved;
-    pthread_mutex_unlock(&sim_lock);
+    sim_unlock();
     return lost;
 }
 
@@ -203,7 +203,7 @@ static void run_record(struct run *run)
 {
     pthread_mutex_lock(&sim_lock);
     sim_op_complete(run->records[run->next_record++]);
-    pthread_mutex_unlock(&sim_lock);
+    sim_unlock();
 }
 
 /* Under the random schedule a graph's nodes run in any order that its edges allow, else in plan order. Records come in
@@ -250,6 +250,17 @@ bool sim_task_plain(const struct sim_task *task)
     if (task->kind == SIM_TASK_GRAPH || task->kind == SIM_TASK_CHILD)
         return plan_plain(task->u.graph.plan);
     return task->kind != SIM_TASK_HOST && task->kind != SIM_TASK_WAITVALUE;
+}
+
+bool sim_task_prompt(const struct sim_task *task)
+{
+    if (task->kind == SIM_TASK_GRAPH || task->kind == SIM_TASK_CHILD) {
+        for (size_t i = 0; i < task->u.graph.plan->n_nodes; i++)
+            if (!sim_task_prompt(&task->u.graph.plan->nodes[i].task))
+                return false;
+        return true;
+    }
+    return sim_task_plain(task) && (task->kind != SIM_TASK_KERNEL || !task->u.kernel.func->waits);
 }
 
 void sim_task_run(struct sim_task *task, struct sim_ctx *ctx, uint64_t number)
