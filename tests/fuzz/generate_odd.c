@@ -128,9 +128,15 @@ static void flags(struct fuzz_gen *g, int t)
     int a = fuzz_pick_stream(g, t), b = fuzz_pick_stream(g, t);
     if (g->flags == FUZZ_FLAGS || fuzz_model_ctx(g->model, t) != 0)
         return;
+    int data = fuzz_pick_buffer(g, t, 3);
     some_work(g, t, a, 4);
+    /* known, so that it may be held, and slow, so that the other stream would see what is missing */
+    for (unsigned int n = data < 0 ? 0 : 4 + fuzz_random(g, 8); n > 0; n--)
+        FUZZ_EMIT(g, t, launch, a, 0, FUZZ_LARGE, data, 0, (int)fuzz_random(g, 1000), 4, 8);
     if (FUZZ_EMIT(g, t, flag_write, a, g->flags))
         FUZZ_EMIT(g, t, flag_wait, b, g->flags++);
+    if (data >= 0)
+        FUZZ_EMIT(g, t, launch, b, 0, FUZZ_STEP, data, 0, (int)fuzz_random(g, 1000), 1, FUZZ_WORDS);
     some_work(g, t, b, 4);
 }
 
