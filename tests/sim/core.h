@@ -72,7 +72,7 @@ struct sim_thread {
 };
 extern __thread struct sim_thread sim_self;
 extern pthread_mutex_t sim_lock;
-void sim_unlock(void); /* the only way to give the lock back (sched.c) */
+void sim_unlock(void); /* the only way to give the lock back (seat.c) */
 
 /* ---- tasks (task.c) ---- */
 enum sim_task_kind {
@@ -152,16 +152,7 @@ bool sim_task_plain(const struct sim_task *task);
 bool sim_task_prompt(const struct sim_task *task);
 const char *sim_task_name(const struct sim_task *task);
 
-/* ---- ops and streams (sched.c) ---- */
-/* Where a thread waits. */
-struct sim_seat {
-    int called; /* atomic; a futex */
-};
-/* A thread that waits for an op; on its stack. */
-struct sim_waiter {
-    struct sim_seat *seat;
-    struct sim_waiter *next;
-};
+/* ---- ops and streams (op.c, sched.c, stream.c) ---- */
 struct sim_op {
     uint64_t number;
     int refs;
@@ -206,6 +197,7 @@ struct sim_op *sim_op_new(struct sim_stream *stream); /* one reference, bare, no
 struct sim_op *sim_op_hold(struct sim_op *op);
 void sim_op_release(struct sim_op *op);
 bool sim_op_after(struct sim_op *op, struct sim_op *earlier); /* adds a dependency */
+void sim_op_forget_deps(struct sim_op *op);
 void sim_op_demand(struct sim_op *op);
 void sim_op_wait(struct sim_op *op);     /* blocks, or runs the op; releases the lock meanwhile */
 void sim_op_complete(struct sim_op *op); /* marks done and wakes waiters */

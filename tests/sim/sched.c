@@ -10,22 +10,15 @@
  * run (run_other). That mixes streams as much as a nap before every fourth op did, at half the processor time. A host
  * thread that waits runs what it waits for itself, as far as no worker does and no host function is in it: waking other
  * threads costs more than most ops.
- *
- * A thread is woken for a reason of its own only, and once the lock is free (sim_unlock): with condition variables most
- * woken threads went to sleep again at once, for the lock or since it was another's op that was done.
  */
-#define _GNU_SOURCE /* syscall */
 #include "tests/sim/config.h"
 #include "tests/sim/report.h"
+#include "tests/sim/seat.h"
 
-#include <linux/futex.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
-static uint64_t next_op = 1, next_stream = 1;
 static uint64_t calls; /* of the driver */
 static uint64_t ticks; /* of the ticker, two in idle_ms */
 static bool ticker_runs;
@@ -97,153 +90,7 @@ static bool is_late(struct sim_stream *stream, uint64_t number)
     return true;
 }
 
-/* ---- waiting threads ---- */
-/* Threads to wake when the lock is free. */
-static int *to_wake[16];
-static size_t n_to_wake;
-
-static void wake(int *called)
-{
-    syscall(SYS_futex, called, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
-}
-
-void sim_unlock(void)
-{
-    int *now[sizeof(to_wake) / sizeof(to_wake[0])];
-    size_t n = n_to_wake;
-    memcpy(now, to_wake, n * sizeof(now[0]));
-    n_to_wake = 0;
-    pthread_mutex_unlock(&sim_lock);
-    /* A thread that ran on by itself may be gone: its seat is not looked at any more. */
-    for (size_t i = 0; i < n; i++)
-        wake(now[i]);
-}
-
-/* Ends what the seat's thread waits for, now or next. */
-static void call(struct sim_seat *seat)
-{
-    if (seat->called)
-        return;
-    __atomic_store_n(&seat->called, 1, __ATOMIC_RELEASE);
-    if (n_to_wake == sizeof(to_wake) / sizeof(to_wake[0]))
-        wake(&seat->called);
-    else
-        to_wake[n_to_wake++] = &seat->called;
-}
-
-/* Until the seat is called. */
-static void sit(struct sim_seat *seat)
-{
-    sim_unlock();
-    while (!__atomic_load_n(&seat->called, __ATOMIC_ACQUIRE))
-        syscall(SYS_futex, &seat->called, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
-    pthread_mutex_lock(&sim_lock);
-    seat->called = 0;
-}
-
-static void queue_up(struct sim_waiter *waiter, struct sim_seat *seat, struct sim_op *op)
-{
-    *waiter = (struct sim_waiter){seat, op->waiters};
-    op->waiters = waiter;
-    sim_op_hold(op);
-}
-
-static void step_out(struct sim_waiter *waiter, struct sim_op *op)
-{
-    struct sim_waiter **link = &op->waiters;
-    while (*link && *link != waiter)
-        link = &(*link)->next;
-    if (*link)
-        *link = waiter->next;
-    sim_op_release(op);
-}
-
-/* Until one of the ops is done, or the seat is called for something else. */
-static void wait_for(struct sim_seat *seat, struct sim_op *op, struct sim_op *other)
-{
-    struct sim_waiter waiter[2];
-    bool two = other && other != op;
-    queue_up(&waiter[0], seat, op);
-    if (two)
-        queue_up(&waiter[1], seat, other);
-    sit(seat);
-    step_out(&waiter[0], op);
-    if (two)
-        step_out(&waiter[1], other);
-}
-
-/* ---- ops ---- */
-static struct sim_op *spare_ops; /* many threads make and drop them, which malloc does not like */
-
-struct sim_op *sim_op_new(struct sim_stream *stream)
-{
-    struct sim_op *op = spare_ops;
-    if (op)
-        spare_ops = op->next;
-    else if (!(op = malloc(sizeof(*op))))
-        return NULL;
-    memset(op, 0, sizeof(*op));
-    op->number = next_op++;
-    op->refs = 1;
-    op->bare = true;
-    op->stream = stream;
-    sim_stream_hold(stream);
-    op->demanded = sim_config.schedule != SIM_LAZY;
-    return op;
-}
-
-struct sim_op *sim_op_hold(struct sim_op *op)
-{
-    op->refs++;
-    return op;
-}
-
-static void forget_deps(struct sim_op *op)
-{
-    for (size_t i = 0; i < op->n_deps; i++)
-        sim_op_release(op->deps[i]);
-    free(op->deps);
-    op->deps = NULL;
-    op->n_deps = op->cap_deps = 0;
-}
-
-void sim_op_release(struct sim_op *op)
-{
-    if (!op || --op->refs)
-        return;
-    forget_deps(op);
-    sim_op_release(op->parent);
-    if (!op->bare)
-        sim_task_drop(&op->task);
-    sim_stream_release(op->stream);
-#ifdef __SANITIZE_ADDRESS__
-    free(op);
-#else
-    op->next = spare_ops;
-    spare_ops = op;
-#endif
-}
-
-bool sim_op_after(struct sim_op *op, struct sim_op *earlier)
-{
-    if (!earlier || earlier == op)
-        return true;
-    if (op->vend_ns < earlier->vend_ns)
-        op->vend_ns = earlier->vend_ns; /* holds the start until sim_cost_op */
-    if (earlier->done)
-        return true;
-    if (op->n_deps == op->cap_deps) {
-        size_t cap = op->cap_deps ? 2 * op->cap_deps : 2;
-        struct sim_op **deps = realloc(op->deps, cap * sizeof(struct sim_op *));
-        if (!deps)
-            return false;
-        op->deps = deps;
-        op->cap_deps = cap;
-    }
-    op->deps[op->n_deps++] = sim_op_hold(earlier);
-    return true;
-}
-
+/* ---- demand ---- */
 static bool start_thread(void *(*run)(void *), void *argument)
 {
     pthread_attr_t attr;
@@ -262,7 +109,7 @@ static void wake_worker(struct sim_stream *stream)
 {
     if (stream->worker) {
         if (stream->worker->idle)
-            call(&stream->worker->seat);
+            sim_seat_call(&stream->worker->seat);
         return;
     }
     struct sim_worker *worker = spare;
@@ -276,7 +123,7 @@ static void wake_worker(struct sim_stream *stream)
     worker->started = true;
     worker->stream = stream;
     if (!fresh) {
-        call(&worker->seat);
+        sim_seat_call(&worker->seat);
     } else if (!start_thread(work, worker)) {
         fprintf(stderr, "sim: cannot start a thread\n");
         stream->worker = NULL;
@@ -310,9 +157,9 @@ void sim_op_complete(struct sim_op *op)
     op->done = true;
     if (op->bare) /* as records are */
         op->done_ns = sim_now_ns();
-    forget_deps(op);
+    sim_op_forget_deps(op);
     for (struct sim_waiter *at = op->waiters; at; at = at->next)
-        call(at->seat);
+        sim_seat_call(at->seat);
     op->waiters = NULL;
 }
 
@@ -437,7 +284,7 @@ __attribute__((noinline)) static void retire(struct sim_stream *stream)
 static void rest(struct sim_worker *self)
 {
     self->idle = true;
-    sit(&self->seat);
+    sim_seat_wait(&self->seat);
     self->idle = false;
 }
 
@@ -449,7 +296,7 @@ static void serve(struct sim_worker *self, struct sim_stream *stream)
         if (!op || !op->demanded || op->running)
             rest(self);
         else if ((dep = blocker(op)))
-            wait_for(&self->seat, dep, NULL);
+            sim_seat_wait_for(&self->seat, dep, NULL);
         else if (!run_other(stream))
             run_head(stream, op);
     }
@@ -518,7 +365,7 @@ void sim_op_wait(struct sim_op *op)
                 sim_op_demand(next);
                 wake_worker(next->stream); /* it may have looked while this thread ran the op before */
             }
-            wait_for(&seat, op, next);
+            sim_seat_wait_for(&seat, op, next);
         }
     }
     leave_stream(at);
@@ -545,7 +392,7 @@ void sim_stream_push(struct sim_stream *stream, struct sim_op *op)
     while (stream->pending >= sim_config.queue) {
         struct sim_seat seat = {0};
         sim_op_demand(stream->head);
-        wait_for(&seat, stream->head, NULL);
+        sim_seat_wait_for(&seat, stream->head, NULL);
     }
     if (stream->legacy) {
         for (struct sim_stream *other = stream->ctx->streams; other; other = other->next)
@@ -604,40 +451,6 @@ CUresult sim_stream_submit(struct sim_stream *stream, struct sim_task *task, str
 }
 
 /* ---- stream objects ---- */
-struct sim_stream *sim_stream_new(struct sim_ctx *ctx, unsigned int flags, int priority)
-{
-    struct sim_stream *stream = calloc(1, sizeof(*stream));
-    if (!stream)
-        return NULL;
-    stream->refs = 1;
-    stream->id = next_stream++;
-    stream->ctx = ctx;
-    stream->flags = flags;
-    stream->priority = priority;
-    stream->next = ctx->streams;
-    ctx->streams = stream;
-    return stream;
-}
-
-void sim_stream_hold(struct sim_stream *stream)
-{
-    stream->refs++;
-}
-
-void sim_stream_release(struct sim_stream *stream)
-{
-    if (!stream || --stream->refs)
-        return;
-    struct sim_stream **link = &stream->ctx->streams;
-    while (*link && *link != stream)
-        link = &(*link)->next;
-    if (*link)
-        *link = stream->next;
-    free(stream->cap_deps);
-    free(stream->cap_edges);
-    free(stream);
-}
-
 void sim_stream_close(struct sim_stream *stream)
 {
     sim_capture_forget_stream(stream);

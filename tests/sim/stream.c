@@ -2,6 +2,42 @@
 #include "tests/sim/config.h"
 #include "tests/sim/report.h"
 
+/* ---- stream objects ---- */
+struct sim_stream *sim_stream_new(struct sim_ctx *ctx, unsigned int flags, int priority)
+{
+    static uint64_t next = 1;
+    struct sim_stream *stream = calloc(1, sizeof(*stream));
+    if (!stream)
+        return NULL;
+    stream->refs = 1;
+    stream->id = next++;
+    stream->ctx = ctx;
+    stream->flags = flags;
+    stream->priority = priority;
+    stream->next = ctx->streams;
+    ctx->streams = stream;
+    return stream;
+}
+
+void sim_stream_hold(struct sim_stream *stream)
+{
+    stream->refs++;
+}
+
+void sim_stream_release(struct sim_stream *stream)
+{
+    if (!stream || --stream->refs)
+        return;
+    struct sim_stream **link = &stream->ctx->streams;
+    while (*link && *link != stream)
+        link = &(*link)->next;
+    if (*link)
+        *link = stream->next;
+    free(stream->cap_deps);
+    free(stream->cap_edges);
+    free(stream);
+}
+
 /* The calling thread's own default stream in a context: made on first use, kept until the context dies. */
 static struct sim_stream *per_thread(struct sim_ctx *ctx)
 {
