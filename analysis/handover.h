@@ -22,20 +22,11 @@
 #define AG_HANDOVER_REST_MAX (AG_HANDOVER_REST << 10)
 
 struct ag_handover {
-    double submit_us, post_us; /* what a chunk's submission and its handover take; 0 while not known */
+    double submit_us, post_us; /* what a chunk's submission and its handover take (ag_price_draw()); 0: not known */
     uint32_t given, late;      /* in this trial */
     uint32_t rest;             /* chunks left that are not handed over */
     uint32_t next_rest;        /* 0 is AG_HANDOVER_REST */
 };
-
-/* Draws one of the two times towards a measured one. A thread that was interrupted meanwhile tells nothing: what is far
- * above counts as twice the time. */
-static inline void ag_handover_measured(double *time_us, double us)
-{
-    if (*time_us > 0 && us > 2 * *time_us)
-        us = 2 * *time_us;
-    *time_us += *time_us > 0 ? (us - *time_us) / 8 : us;
-}
 
 /* Whether the next chunk is handed over. */
 static inline bool ag_handover_pays(struct ag_handover *handover)

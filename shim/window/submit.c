@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "analysis/price.h"
 #include "shim/base/clock.h"
 #include "shim/base/log.h"
 #include "shim/base/options.h"
@@ -71,14 +72,12 @@ struct part {
     uint32_t size; /* bytes of records */
 };
 
-/* Draws a price of the book towards what n nodes have cost since start. A thread that was interrupted meanwhile tells
- * nothing: what is far above the price counts as twice the price. */
+/* Draws a price of the book towards what each of n nodes has cost since start. */
 static void measured(double *price, uint64_t start, unsigned n)
 {
     if (ag_options.costs != AG_COSTS_MEASURED)
         return;
-    double us = (double)(ag_clock_ns() - start) / 1e3 / n;
-    *price += ((us < 2 * *price ? us : 2 * *price) - *price) / 8;
+    ag_price_draw(price, (double)(ag_clock_ns() - start) / 1e3 / n);
 }
 
 /* Draws the price of a launch towards what the launch of a graph of n nodes has cost since start: down fast and up

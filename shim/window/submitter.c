@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <sched.h>
 
+#include "analysis/price.h"
 #include "shim/base/clock.h"
 #include "shim/base/log.h"
 #include "shim/base/options.h"
@@ -57,7 +58,7 @@ static void *run(void *unused)
         if (w->handed.length > 0 && ag_visit_begin(&visit, w->target.ctx)) {
             uint64_t begin = ag_clock_ns();
             ag_window_submit_handed(w);
-            ag_handover_measured(&w->handover.submit_us, (double)(ag_clock_ns() - begin) / 1e3);
+            ag_price_draw(&w->handover.submit_us, (double)(ag_clock_ns() - begin) / 1e3);
             ag_visit_end(&visit);
         }
         ag_lock_release(&w->submitting);
@@ -86,23 +87,24 @@ static bool start(void)
 CUresult ag_submitter_chunk(struct ag_window *w)
 {
     int now = atomic_load_explicit(&state, memory_order_relaxed);
-    bool measured = ag_options.submit == AG_SUBMIT_AUTO && ag_options.costs == AG_COSTS_MEASURED;
     if (!ag_window_lock_more(w, AG_WAIT_YES))
-        return CUDA_SUCCESS; /* inside a host function: it stays held */
-    bool pays = ag_options.submit == AG_SUBMIT_THREAD || (measured && ag_handover_pays(&w->handover));
+        return CUDA_SUCCESS;                        /* inside a host function: it stays held */
+    bool held = w->held.submitted < w->held.length; /* else the driver has all of it */
+    bool measured = held && ag_options.submit == AG_SUBMIT_AUTO && ag_options.costs == AG_COSTS_MEASURED;
+    bool pays = held && (ag_options.submit == AG_SUBMIT_THREAD || (measured && ag_handover_pays(&w->handover)));
     if (pays && now != IMPOSSIBLE && (now == RUNNING || start()) && ag_window_submit_handed(w)) {
         ag_window_hand_over(w);
         ag_lock_release(&w->submitting);
         uint64_t begin = measured ? ag_clock_ns() : 0;
         post(w);
         if (measured)
-            ag_handover_measured(&w->handover.post_us, (double)(ag_clock_ns() - begin) / 1e3);
+            ag_price_draw(&w->handover.post_us, (double)(ag_clock_ns() - begin) / 1e3);
         return CUDA_SUCCESS;
     }
     uint64_t begin = measured ? ag_clock_ns() : 0;
     CUresult result = ag_window_submit(w, AG_STAT_COUNT, true);
     if (measured)
-        ag_handover_measured(&w->handover.submit_us, (double)(ag_clock_ns() - begin) / 1e3);
+        ag_price_draw(&w->handover.submit_us, (double)(ag_clock_ns() - begin) / 1e3);
     ag_lock_release(&w->submitting);
     return result;
 }

@@ -2,13 +2,11 @@
 #include "shim/window/submit.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-#include "shim/base/options.h"
 #include "shim/base/real.h"
 #include "shim/base/visit.h"
-#include "shim/window/submitter.h"
 #include "shim/trace/trace.h"
+#include "shim/window/submitter.h"
 
 atomic_uint ag_window_open;
 atomic_int ag_window_captures;
@@ -94,13 +92,7 @@ void ag_window_hand_over(struct ag_window *w)
     /* a chunk of which the beginning is with the driver already is known as a whole the next time */
     if (w->held.submitted > 0)
         ag_book_learn(&w->book, w->held.tokens, w->held.length);
-    w->handed.length = w->held.length;
-    w->handed.submitted = w->held.submitted;
-    w->handed.used = w->held.used;
-    w->handed.submitted_used = w->held.submitted_used;
-    w->handed.records = w->held.records;
-    w->handed.capacity = w->held.capacity;
-    memcpy(w->handed.tokens, w->held.tokens, w->held.length * sizeof w->held.tokens[0]);
+    w->handed = w->held;
     ag_held_clear(&w->held);
     w->held.records = records;
     w->held.capacity = capacity;
@@ -191,8 +183,7 @@ CUresult ag_window_add(struct ag_window *w, const struct ag_token *token, bool i
             return submit(w, AG_FLUSH_watchdog, true);
     }
     if (ag_cut_push(&w->cutter, &w->cut, token->mix))
-        return held->submitted == held->length || ag_options.submit == AG_SUBMIT_CALLER ? submit(w, AG_STAT_COUNT, true)
-                                                                                        : ag_submitter_chunk(w);
+        return ag_submitter_chunk(w);
     if (is_held && ag_stall_expected(&w->stalls, place(w)))
         return submit(w, AG_FLUSH_stall, false);
     return CUDA_SUCCESS;

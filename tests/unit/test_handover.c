@@ -1,13 +1,14 @@
 /* Tests of analysis/handover.h: when chunks are left to another thread. */
 #include "analysis/handover.h"
+#include "analysis/price.h"
 #include "tests/unit/unit.h"
 
 /* Costs that make handing over pay. */
 static struct ag_handover dear(void)
 {
     struct ag_handover handover = {0};
-    ag_handover_measured(&handover.submit_us, 30);
-    ag_handover_measured(&handover.post_us, 3);
+    ag_price_draw(&handover.submit_us, 30);
+    ag_price_draw(&handover.post_us, 3);
     return handover;
 }
 
@@ -33,8 +34,8 @@ static void nothing_is_handed_over_before_a_submission_was_measured(void)
 static void cheap_submissions_are_kept(void)
 {
     struct ag_handover handover = {0};
-    ag_handover_measured(&handover.post_us, 3);
-    ag_handover_measured(&handover.submit_us, AG_HANDOVER_FACTOR * 3 + AG_HANDOVER_MARGIN_US);
+    ag_price_draw(&handover.post_us, 3);
+    ag_price_draw(&handover.submit_us, AG_HANDOVER_FACTOR * 3 + AG_HANDOVER_MARGIN_US);
     EQUAL(given_of(&handover, 1000, 0), 0);
     handover.submit_us += 0.1;
     EQUAL(given_of(&handover, 1000, 0), 1000);
@@ -43,14 +44,14 @@ static void cheap_submissions_are_kept(void)
 static void one_interruption_changes_little(void)
 {
     struct ag_handover handover = {0};
-    ag_handover_measured(&handover.submit_us, 4);
-    ag_handover_measured(&handover.submit_us, 100000);
+    ag_price_draw(&handover.submit_us, 4);
+    ag_price_draw(&handover.submit_us, 100000);
     EXPECT(handover.submit_us < 5);
     for (int i = 0; i < 100; i++)
-        ag_handover_measured(&handover.submit_us, 40);
+        ag_price_draw(&handover.submit_us, 40);
     EXPECT(handover.submit_us > 39 && handover.submit_us <= 40);
     for (int i = 0; i < 100; i++)
-        ag_handover_measured(&handover.submit_us, 5);
+        ag_price_draw(&handover.submit_us, 5);
     EXPECT(handover.submit_us < 5.1);
 }
 
