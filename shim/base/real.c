@@ -21,19 +21,23 @@
 #include "shim/hook/table.def"
 #undef AG_HOOK
 
-struct ag_real ag_real = {
+static const struct ag_driver finding = {
 #define AG_HOOK(impl, symbol, api, since, variant, class, scope, blocking, rules, stream, type, params, args, reason)  \
     .symbol = resolve_##symbol,
 #include "shim/hook/table.def"
 #undef AG_HOOK
 };
 
+_Atomic(const struct ag_driver *) ag_real_table = &finding;
+
+static struct ag_driver driver_found;
+
 static const struct entry {
     const char *name;
     unsigned long offset;
 } entries[] = {
 #define AG_HOOK(impl, symbol, api, since, variant, class, scope, blocking, rules, stream, type, params, args, reason)  \
-    {#symbol, offsetof(struct ag_real, symbol)},
+    {#symbol, offsetof(struct ag_driver, symbol)},
 #include "shim/hook/table.def"
 #undef AG_HOOK
 };
@@ -44,17 +48,12 @@ typedef CUresult (*any_function)(void);
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool present[ENTRY_COUNT];
-static int driver_version;
+static atomic_int driver_version;
 static CUresult missing = CUDA_ERROR_NO_DEVICE;
 
 static CUresult absent(void)
 {
     return missing;
-}
-
-static any_function *slot(unsigned long offset)
-{
-    return (any_function *)(void *)((char *)&ag_real + offset);
 }
 
 typedef void *(*dlsym_function)(void *handle, const char *name);
@@ -165,11 +164,15 @@ static void open_driver(void)
     for (size_t i = 0; i < ENTRY_COUNT; i++) {
         any_function function = driver != NULL ? (any_function)ag_real_symbol(driver, entries[i].name) : NULL;
         present[i] = function != NULL;
-        __atomic_store_n(slot(entries[i].offset), function != NULL ? function : (any_function)absent, __ATOMIC_RELEASE);
+        *(any_function *)(void *)((char *)&driver_found + entries[i].offset) =
+                function != NULL ? function : (any_function)absent;
     }
+    int version = 0;
     if (driver != NULL)
-        ag_real.cuDriverGetVersion(&driver_version);
-    ag_log(AG_LOG_INFO, "driver %s, version %d", driver != NULL ? "found" : "not found", driver_version);
+        driver_found.cuDriverGetVersion(&version);
+    driver_version = version;
+    atomic_store_explicit(&ag_real_table, &driver_found, memory_order_release);
+    ag_log(AG_LOG_INFO, "driver %s, version %d", driver != NULL ? "found" : "not found", version);
 }
 
 bool ag_real_open(void)
@@ -194,7 +197,7 @@ int ag_real_version(void)
 
 bool ag_real_suffices(void)
 {
-#define NEEDED(symbol) offsetof(struct ag_real, symbol)
+#define NEEDED(symbol) offsetof(struct ag_driver, symbol)
     static const unsigned long needed[] = {
             NEEDED(cuFuncGetParamInfo),
             NEEDED(cuKernelGetParamInfo),

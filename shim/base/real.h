@@ -2,30 +2,34 @@
  *
  * Every member of ag_real is callable at any time: it starts as a stub that finds the driver and then calls, and stays
  * a stub that answers CUDA_ERROR_NOT_FOUND where the driver lacks the function (or CUDA_ERROR_NO_DEVICE where there is
- * no driver). Thread rule: any thread.
+ * no driver). Thread rule: any thread, also while another one finds the driver.
  */
 #ifndef AG_SHIM_BASE_REAL_H
 #define AG_SHIM_BASE_REAL_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "shim/base/cuda.h"
 
-struct ag_real {
+struct ag_driver {
 #define AG_HOOK(impl, symbol, api, since, variant, class, scope, blocking, rules, stream, type, params, args, reason)  \
     CUresult(*symbol) params;
 #include "shim/hook/table.def"
 #undef AG_HOOK
 };
 
-extern struct ag_real ag_real;
+/* The stubs that find the driver, then its functions: each table is complete before it can be seen. */
+extern _Atomic(const struct ag_driver *) ag_real_table;
+
+#define ag_real (*atomic_load_explicit(&ag_real_table, memory_order_acquire))
 
 /* Finds the driver, once. Returns whether it is there. */
 bool ag_real_open(void);
 
 /* True when the driver exports the function: AG_REAL_HAS(cuLaunchKernelEx). */
-#define AG_REAL_HAS(symbol) ag_real_has(offsetof(struct ag_real, symbol))
+#define AG_REAL_HAS(symbol) ag_real_has(offsetof(struct ag_driver, symbol))
 bool ag_real_has(unsigned long offset);
 
 /* The version the driver answers (13000 for 13.0), 0 before it was found. */

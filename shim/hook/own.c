@@ -169,12 +169,13 @@ AG_HOOK_EXPORT(cuGreenCtxStreamCreate, (CUstream * phStream, CUgreenCtx greenCtx
 /* ---- pointer lookup ---- */
 
 struct pair {
-    void *real, *hook;
+    const void *real; /* until sorted: its place in the table of the driver's functions */
+    void *hook;
 };
 
-#define PAIR_NONE(symbol) {(void *)&ag_real.symbol, NULL},
-#define PAIR_GEN(symbol) {(void *)&ag_real.symbol, (void *)ag_hook_##symbol},
-#define PAIR_OWN(symbol) {(void *)&ag_real.symbol, (void *)ag_hook_##symbol},
+#define PAIR_NONE(symbol) {(void *)offsetof(struct ag_driver, symbol), NULL},
+#define PAIR_GEN(symbol) {(void *)offsetof(struct ag_driver, symbol), (void *)ag_hook_##symbol},
+#define PAIR_OWN(symbol) PAIR_GEN(symbol)
 
 static struct pair pairs[] = {
 #define AG_HOOK(impl, symbol, api, since, variant, class, scope, blocking, rules, stream, type, params, args, reason)  \
@@ -195,7 +196,7 @@ static void sort_pairs(void)
 {
     ag_real_open();
     for (size_t i = 0; i < PAIR_COUNT; i++)
-        memcpy(&pairs[i].real, pairs[i].real, sizeof(void *));
+        memcpy(&pairs[i].real, (const char *)&ag_real + (uintptr_t)pairs[i].real, sizeof(void *));
     qsort(pairs, PAIR_COUNT, sizeof pairs[0], compare);
 }
 
@@ -203,7 +204,7 @@ void *ag_hook_for(const void *real, bool *known)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, sort_pairs);
-    struct pair wanted = {(void *)(uintptr_t)real, NULL};
+    struct pair wanted = {real, NULL};
     const struct pair *found = bsearch(&wanted, pairs, PAIR_COUNT, sizeof pairs[0], compare);
     *known = found != NULL;
     return found != NULL ? found->hook : NULL;

@@ -424,6 +424,11 @@ print(r["launches"] + r["memsets"] + r["graph_nodes"])' "$BATS_TEST_TMPDIR/repor
   done
 }
 
+@test "the first calls of a process come from several threads at once" {
+  same "$doors/process" first_together
+  [ "$last_status" = 0 ]
+}
+
 @test "exit from a signal handler while other threads launch" {
   not_emulated 'an emulator is slow, and the machine makes no difference here'
   same "$doors/process" exit_in_handler_busy

@@ -5,6 +5,8 @@ DOOR_PROGRAMS := $(addprefix $(DOORS)/,linked door door_runpath process early fa
   libruntime_a.so libruntime_b.so libearly.so interpose_dlsym.so interpose_dlopen.so interpose_driver.so)
 ALL += $(DOOR_PROGRAMS)
 
+$(DOORS)/process: $(B)/tests/doors/process_fork.o
+
 $(DOORS)/linked $(DOORS)/process $(DOORS)/hungry $(DOORS)/later: $(DOORS)/%: $(B)/tests/doors/%.o $(B)/tests/doors/work.o $(B)/sim/libcuda.so.1
 	$(call say,LD,$@)
 	@mkdir -p $(@D)

@@ -1,7 +1,7 @@
 /* Programs that fork, end and stop in unusual ways while work is held. Usage: process WAY. What is printed does not
  * depend on timing, but for lines that say that something did not happen in time. */
 #define _GNU_SOURCE
-#include "tests/doors/work.h"
+#include "tests/doors/process.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -16,180 +16,30 @@
 #include <time.h>
 #include <unistd.h>
 
-static const struct work_driver driver = {
+const struct work_driver process_driver = {
 #define WORK_LINKED(symbol, api, params) .symbol = symbol,
         WORK_FUNCTIONS(WORK_LINKED)
 #undef WORK_LINKED
 };
-
-#define TRY(call)                                                                                                      \
-    do {                                                                                                               \
-        CUresult code_ = (call);                                                                                       \
-        if (code_ != CUDA_SUCCESS) {                                                                                   \
-            printf("%s: code %d\n", #call, (int)code_);                                                                \
-            return 1;                                                                                                  \
-        }                                                                                                              \
-    } while (0)
 
 static void pause_ms(unsigned ms)
 {
     nanosleep(&(struct timespec){ms / 1000, (long)(ms % 1000) * 1000000}, NULL);
 }
 
-/* A loop that is known to the shim, so that what follows is held. */
-static int warm(struct work *work)
+int process_warm(struct work *work)
 {
     for (unsigned i = 0; i < 10; i++) {
         if (work_round(work, i) != 0)
             return 1;
-        TRY(driver.cuStreamSynchronize(work->stream));
+        TRY(process_driver.cuStreamSynchronize(work->stream));
     }
     return 0;
 }
 
-static int begin(struct work *work)
+int process_begin(struct work *work)
 {
-    return work_open(work, &driver) != 0 || warm(work) != 0;
-}
-
-/* 0 when the child left with status 0. A child that hangs is killed by its own alarm. */
-static int joined(pid_t child, const char *what)
-{
-    int status = 0;
-    if (child < 0 || waitpid(child, &status, 0) != child)
-        return 1;
-    if (status != 0)
-        printf("%s: child ended with %#x\n", what, (unsigned)status);
-    return status != 0;
-}
-
-static int exec_self(const char *way)
-{
-    execl("/proc/self/exe", "process", way, (char *)NULL);
-    return 127;
-}
-
-/* ---- fork ---- */
-
-static void print_codes(struct work *work)
-{
-    unsigned value = 1, count = WORK_WORDS;
-    void *arguments[] = {&work->data, &value, &count};
-    CUdeviceptr other = 0;
-    CUfunction function;
-    CUstream stream;
-    CUcontext context;
-    int number;
-    printf("launch %d\n", (int)driver.cuLaunchKernel(work->step, 1, 1, 1, 64, 1, 1, 0, work->stream, arguments, NULL));
-    printf("memset %d\n", (int)driver.cuMemsetD32Async(work->data, 1, 3, work->stream));
-    printf("synchronise %d\n", (int)driver.cuStreamSynchronize(work->stream));
-    printf("query %d\n", (int)cuStreamQuery(work->stream));
-    printf("set %d\n", (int)cuFuncSetAttribute(work->step, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 4096));
-    printf("get %d\n", (int)cuFuncGetAttribute(&number, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, work->step));
-    printf("function %d\n", (int)driver.cuModuleGetFunction(&function, work->module, "mix"));
-    printf("allocate %d\n", (int)driver.cuMemAlloc_v2(&other, 1000));
-    printf("stream %d\n", (int)driver.cuStreamCreate(&stream, 0));
-    printf("destroy %d\n", (int)driver.cuStreamDestroy_v2(work->stream));
-    printf("unload %d\n", (int)driver.cuModuleUnload(work->module));
-    printf("context %d\n", (int)cuCtxDestroy(NULL));
-    printf("current %d\n", (int)cuCtxGetCurrent(&context));
-    printf("reset %d\n", (int)cuDevicePrimaryCtxReset(0));
-    printf("init %d\n", (int)cuInit(0));
-}
-
-static int fork_launch(void)
-{
-    struct work work;
-    if (begin(&work) != 0 || work_round(&work, 10) != 0)
-        return 1;
-    pid_t child = fork();
-    if (child == 0) {
-        alarm(20);
-        print_codes(&work);
-        exit(0);
-    }
-    return joined(child, "fork") != 0 || warm(&work) != 0 || work_print(&work, "parent") != 0 || work_close(&work) != 0;
-}
-
-/* Threads are at work in the middle of everything when the process forks. */
-static atomic_bool stop;
-
-static void *launch_until_stopped(void *argument)
-{
-    struct work work;
-    CUcontext context;
-    (void)argument;
-    if (cuDevicePrimaryCtxRetain(&context, 0) != CUDA_SUCCESS || work_open(&work, &driver) != 0)
-        return (void *)1;
-    for (unsigned i = 0; !atomic_load(&stop); i++) {
-        if (work_round(&work, i) != 0)
-            return (void *)1;
-        cuFuncSetAttribute(work.step, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)(i % 4 + 1) * 1024);
-        if (i % 8 == 7 && driver.cuStreamSynchronize(work.stream) != CUDA_SUCCESS)
-            return (void *)1;
-    }
-    return (void *)(uintptr_t)(driver.cuStreamSynchronize(work.stream) != CUDA_SUCCESS);
-}
-
-#define LAUNCHERS 3
-
-static int fork_busy(void)
-{
-    pthread_t threads[LAUNCHERS];
-    struct work work;
-    int bad = begin(&work);
-    for (unsigned i = 0; i < LAUNCHERS; i++)
-        pthread_create(&threads[i], NULL, launch_until_stopped, NULL);
-    for (unsigned i = 0; i < 15 && bad == 0; i++) {
-        bad = work_round(&work, i);
-        pid_t child = fork();
-        if (child == 0) {
-            alarm(20);
-            if (freopen("/dev/null", "w", stdout) == NULL)
-                _exit(1);
-            print_codes(&work);
-            exit(0);
-        }
-        bad = bad || joined(child, "busy fork");
-    }
-    atomic_store(&stop, true);
-    for (unsigned i = 0; i < LAUNCHERS; i++) {
-        void *result;
-        pthread_join(threads[i], &result);
-        bad = bad || result != NULL;
-    }
-    return bad || work_print(&work, "parent of busy forks") != 0 || work_close(&work) != 0;
-}
-
-static int fork_exec(void)
-{
-    struct work work;
-    if (begin(&work) != 0 || work_round(&work, 10) != 0)
-        return 1;
-    pid_t child = fork();
-    if (child == 0)
-        _exit(exec_self("plain"));
-    int bad = joined(child, "fork and exec");
-    child = vfork();
-    if (child == 0)
-        _exit(exec_self("plain"));
-    bad = bad || joined(child, "vfork and exec");
-    return bad || work_round(&work, 11) != 0 || work_print(&work, "parent") != 0 || work_close(&work) != 0;
-}
-
-/* The parent never touches the driver, so its children may. */
-static int fork_first(void)
-{
-    for (unsigned i = 0; i < 2; i++) {
-        pid_t child = fork();
-        if (child == 0) {
-            alarm(30);
-            exit(work_run(&driver, "child", 20));
-        }
-        if (joined(child, "fork first") != 0)
-            return 1;
-    }
-    return 0;
+    return work_open(work, &process_driver) != 0 || process_warm(work) != 0;
 }
 
 /* ---- work that is held while nothing more is called ---- */
@@ -202,7 +52,7 @@ struct flag {
 
 static int make_flag(struct work *work, struct flag *flag)
 {
-    TRY(driver.cuModuleGetFunction(&flag->set, work->module, "set_flag"));
+    TRY(process_driver.cuModuleGetFunction(&flag->set, work->module, "set_flag"));
     TRY(cuMemHostAlloc((void **)&flag->host, sizeof *flag->host, CU_MEMHOSTALLOC_DEVICEMAP));
     TRY(cuMemHostGetDevicePointer(&flag->device, flag->host, 0));
     *flag->host = 0;
@@ -212,7 +62,7 @@ static int make_flag(struct work *work, struct flag *flag)
 static int raise_flag(struct work *work, struct flag *flag, unsigned value)
 {
     void *arguments[] = {&flag->device, &value};
-    TRY(driver.cuLaunchKernel(flag->set, 1, 1, 1, 1, 1, 1, 0, work->stream, arguments, NULL));
+    TRY(process_driver.cuLaunchKernel(flag->set, 1, 1, 1, 1, 1, 1, 0, work->stream, arguments, NULL));
     return 0;
 }
 
@@ -230,12 +80,12 @@ static bool raised(const struct flag *flag, unsigned value)
 
 static int flag_known(struct work *work, struct flag *flag)
 {
-    if (begin(work) != 0 || make_flag(work, flag) != 0)
+    if (process_begin(work) != 0 || make_flag(work, flag) != 0)
         return 1;
     for (unsigned i = 1; i < 4; i++)
         if (raise_flag(work, flag, i) != 0)
             return 1;
-    TRY(driver.cuStreamSynchronize(work->stream));
+    TRY(process_driver.cuStreamSynchronize(work->stream));
     return 0;
 }
 
@@ -257,7 +107,7 @@ static int leave_at_once(void)
 static int leave_with_work(void)
 {
     struct work work;
-    if (begin(&work) != 0 || work_round(&work, 10) != 0)
+    if (process_begin(&work) != 0 || work_round(&work, 10) != 0)
         return 1;
     printf("%u operations\n", work.operations);
     exit(6);
@@ -305,8 +155,8 @@ static void *launch_for_ever(void *argument)
     while (!c->failed) {
         unsigned value = c->work.operations, count = WORK_WORDS;
         void *arguments[] = {&c->work.data, &value, &count};
-        c->failed = driver.cuLaunchKernel(c->work.step, 1, 1, 1, 64, 1, 1, 0, c->work.stream, arguments, NULL) !=
-                    CUDA_SUCCESS;
+        c->failed = process_driver.cuLaunchKernel(c->work.step, 1, 1, 1, 64, 1, 1, 0, c->work.stream, arguments,
+                                                  NULL) != CUDA_SUCCESS;
         c->work.operations++;
         pthread_testcancel();
     }
@@ -319,7 +169,7 @@ static int cancel(void)
         struct cancelled c = {.failed = false};
         unsigned words[WORK_WORDS], expected = 0;
         pthread_t thread;
-        if (work_open(&c.work, &driver) != 0)
+        if (work_open(&c.work, &process_driver) != 0)
             return 1;
         pthread_create(&thread, NULL, launch_for_ever, &c);
         pause_ms(1 + i % 5);
@@ -327,8 +177,8 @@ static int cancel(void)
         pthread_join(thread, NULL);
         for (unsigned k = 0; k < c.work.operations; k++)
             expected = expected * 3u + k;
-        TRY(driver.cuStreamSynchronize(c.work.stream));
-        TRY(driver.cuMemcpyDtoH_v2(words, c.work.data, sizeof words));
+        TRY(process_driver.cuStreamSynchronize(c.work.stream));
+        TRY(process_driver.cuMemcpyDtoH_v2(words, c.work.data, sizeof words));
         if (c.failed || words[0] != expected) {
             printf("round %u: %x after %u operations, not %x\n", i, words[0], c.work.operations, expected);
             return 1;
@@ -388,12 +238,12 @@ static int exit_in_handler(void)
 {
     struct work work;
     signal(SIGUSR1, leave_now);
-    if (work_open(&work, &driver) != 0)
+    if (work_open(&work, &process_driver) != 0)
         return 1;
     alarm(20);
     const char *when = getenv("SIGNAL_AT");
     atomic_store(&allocations_left, when != NULL ? (int)strtol(when, NULL, 10) : 0);
-    if (warm(&work) != 0)
+    if (process_warm(&work) != 0)
         return 1;
     raise(SIGUSR1);
     return 1;
@@ -402,7 +252,7 @@ static int exit_in_handler(void)
 /* Other threads go on launching while one leaves from a handler. */
 static int exit_in_handler_busy(void)
 {
-    pthread_t threads[LAUNCHERS];
+    pthread_t threads[PROCESS_LAUNCHERS];
     signal(SIGUSR1, leave_now);
     alarm(20);
     /* a thread that the driver refuses meanwhile says so */
@@ -412,8 +262,7 @@ static int exit_in_handler_busy(void)
     sigemptyset(&set);
     sigaddset(&set, SIGUSR1);
     pthread_sigmask(SIG_BLOCK, &set, NULL);
-    for (unsigned i = 0; i < LAUNCHERS; i++)
-        pthread_create(&threads[i], NULL, launch_until_stopped, NULL);
+    process_start(threads, process_launch_until_stopped);
     pthread_sigmask(SIG_UNBLOCK, &set, NULL);
     pause_ms(30);
     raise(SIGUSR1);
@@ -432,7 +281,7 @@ static void work_late(void)
 static int work_at_exit(void)
 {
     atexit(work_late); /* before the driver's own handler, so it runs after that */
-    if (begin(&last) != 0)
+    if (process_begin(&last) != 0)
         return 1;
     atexit(work_late);
     return 0;
@@ -446,7 +295,7 @@ __attribute__((destructor)) static void work_in_destructor(void)
 
 static int plain(void)
 {
-    return work_run(&driver, "plain", 30);
+    return work_run(&process_driver, "plain", 30);
 }
 
 int main(int argc, char **argv)
@@ -456,15 +305,16 @@ int main(int argc, char **argv)
         int (*run)(void);
     } ways[] = {
             {"plain", plain},
-            {"fork_launch", fork_launch},
-            {"fork_busy", fork_busy},
-            {"fork_exec", fork_exec},
-            {"fork_first", fork_first},
+            {"fork_launch", process_fork_launch},
+            {"fork_busy", process_fork_busy},
+            {"fork_exec", process_fork_exec},
+            {"fork_first", process_fork_first},
             {"leave_at_once", leave_at_once},
             {"leave_with_work", leave_with_work},
             {"thread_ends", thread_ends},
             {"cancel", cancel},
             {"exit_in_handler", exit_in_handler},
+            {"first_together", process_first_together},
             {"exit_in_handler_busy", exit_in_handler_busy},
             {"work_at_exit", work_at_exit},
     };
