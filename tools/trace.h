@@ -17,13 +17,15 @@ struct ag_trace_file {
     const char *path;
     char *text; /* what the events point into; owned */
     size_t length;
+    size_t left_out;               /* bytes of a binary trace's last record, which is cut off */
     struct ag_trace_event *events; /* owned */
     size_t count;
     uint32_t function_count; /* every function's number is below */
 };
 
-/* Reads a trace, unpacking it when it is xz. Returns 0, or AG_TOOL_USAGE after one line on stderr that names the file
- * (and the line). Release the file in every case. */
+/* Reads a trace, unpacking it when it is xz. A binary trace's last record may be cut off, as a process leaves it that
+ * is killed while it writes: it is left out, and a line on stderr says so. Returns 0, or AG_TOOL_USAGE after one line
+ * on stderr that names the file (and the line). Release the file in every case. */
 int ag_trace_file_read(struct ag_trace_file *file, const char *path);
 /* The same, up to the text: what is packed or binary is made lines of, and nothing is checked. */
 int ag_trace_file_load(struct ag_trace_file *file, const char *path);
@@ -66,10 +68,11 @@ int ag_trace_player_play(struct ag_trace_player *player, const struct ag_trace_f
 struct ag_sim *ag_trace_player_sim(struct ag_trace_player *player);
 void ag_trace_player_free(struct ag_trace_player *player);
 
-/* Whether this is a trace as the shim writes it; and its lines. *text is the caller's, also after a failure. Returns 0
- * or an exit status after one line on stderr. */
+/* Whether this is a trace as the shim writes it; and its lines, without a last record that is cut off, whose bytes go
+ * to *left_out. *text is the caller's, also after a failure. Returns 0 or an exit status after one line on stderr. */
 bool ag_trace_is_binary(const char *text, size_t length);
-int ag_trace_binary_to_text(const char *path, const char *binary, size_t length, char **text, size_t *text_length);
+int ag_trace_binary_to_text(const char *path, const char *binary, size_t length, char **text, size_t *text_length,
+                            size_t *left_out);
 
 int ag_trace_simulate(int argc, char **argv);
 

@@ -173,33 +173,32 @@ static const char *convert(struct conversion *c, const unsigned char *bytes, con
     return head->size < kinds[head->kind].least ? "a record is too short" : kinds[head->kind].convert(c, bytes, head);
 }
 
-int ag_trace_binary_to_text(const char *path, const char *binary, size_t length, char **text, size_t *text_length)
+#define RECORD_MOST (1u << 20) /* more than arguments and names take */
+
+int ag_trace_binary_to_text(const char *path, const char *binary, size_t length, char **text, size_t *text_length,
+                            size_t *left_out)
 {
     struct ag_trace_header header;
     struct conversion c = {0};
     const unsigned char *bytes = (const unsigned char *)binary;
     const char *problem = NULL;
     size_t at = sizeof header;
+    *left_out = 0;
     memcpy(&header, binary, sizeof header);
     if (header.byte_order != AG_TRACE_BYTE_ORDER || header.version != AG_TRACE_VERSION)
         return ag_tool_fail(AG_TOOL_USAGE, "%s is a binary trace of another version or machine", path);
     c.out = open_memstream(text, text_length);
     if (!c.out)
         return ag_tool_fail(AG_TOOL_FAILED, "out of memory");
-    while (!problem && at < length) {
-        struct ag_trace_head head;
-        if (length - at < sizeof head) {
-            problem = "the last record is cut off";
-            break;
-        }
-        memcpy(&head, bytes + at, sizeof head);
-        if (head.size < sizeof head || head.size % 8)
+    while (!problem && at < length && *left_out == 0) {
+        struct ag_trace_head head = {.size = sizeof head};
+        if (length - at >= sizeof head)
+            memcpy(&head, bytes + at, sizeof head);
+        if (head.size < sizeof head || head.size % 8 || head.size > RECORD_MOST)
             problem = "a record is damaged";
         else if (head.size > length - at)
-            problem = "the last record is cut off";
-        else
-            problem = convert(&c, bytes + at, &head);
-        if (!problem)
+            *left_out = length - at;
+        else if (!(problem = convert(&c, bytes + at, &head)))
             at += head.size;
     }
     bool failed = ferror(c.out);

@@ -156,7 +156,7 @@ int ag_trace_file_load(struct ag_trace_file *file, const char *path)
         return status;
     char *binary = file->text;
     file->text = NULL;
-    status = ag_trace_binary_to_text(path, binary, file->length, &file->text, &file->length);
+    status = ag_trace_binary_to_text(path, binary, file->length, &file->text, &file->length, &file->left_out);
     free(binary);
     return status;
 }
@@ -168,6 +168,9 @@ int ag_trace_file_read(struct ag_trace_file *file, const char *path)
     if (!status)
         status = parse(file, &functions);
     free(functions.seen);
+    if (!status && file->left_out > 0)
+        fprintf(stderr, "autograph: %s: the last record is cut off, its %zu bytes are left out\n", path,
+                file->left_out);
     return status;
 }
 

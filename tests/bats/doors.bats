@@ -75,20 +75,6 @@ same() {
   done
 }
 
-# total KEY: a number, summed over all processes that left statistics; -1 when none did.
-total() {
-  python3 - "$1" "$BATS_TEST_TMPDIR"/stats.*.json <<'PYTHON'
-import json, os, sys
-def number(path):
-    value = json.load(open(path))
-    for key in sys.argv[1].split("."):
-        value = value.get(key, 0)
-    return value
-paths = [path for path in sys.argv[2:] if os.path.exists(path)]
-print(sum(map(number, paths)) if paths else -1)
-PYTHON
-}
-
 # caught [COUNT]: what the program printed as its operations was counted, and most of it replayed.
 caught() {
   local issued launches replayed

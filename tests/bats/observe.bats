@@ -22,9 +22,8 @@ modes() {
 }
 
 # Without an interpreter's start for each: these are asked for often.
-number() { sed -n 's/.*"'"$1"'": *\([0-9]*\).*/\1/p' "$2"; }
-observed() { number "$1" observe.json; }
-replayed() { number "$1" replay.json; }
+observed() { statistic "$1" observe.json; }
+replayed() { statistic "$1" replay.json; }
 
 @test "the forecast is what replay mode does" {
   for sample in constant_loop changing_args double_buffer growing_grid mixed_kernels two_streams sync_every; do

@@ -20,10 +20,9 @@ verified() {
     on_simulator "$1" env LD_PRELOAD="$shim" "${@:2}"
 }
 
-# Without an interpreter's start for each: these are asked for often.
 # number KEY: of the statistics file.
 number() {
-  sed -n 's/.*"'"$1"'": *\([0-9]*\).*/\1/p' "$stats"
+  statistic "$1" "$stats"
 }
 
 # calls PATTERN: how often functions with such a name were called, from the simulator's report.

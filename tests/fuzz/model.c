@@ -20,6 +20,30 @@ bool fuzz_before(const struct fuzz_clock *a, const struct fuzz_clock *b)
     return true;
 }
 
+bool fuzz_over(const struct fuzz_model *m, int thread, const struct fuzz_clock *done)
+{
+    for (int i = 0; i < FUZZ_ENTITIES; i++)
+        if (done->at[i] > 0 && done->at[i] == m->glimpsed.at[i])
+            return false;
+    return fuzz_before(done, &m->host[thread]);
+}
+
+void fuzz_glimpse(struct fuzz_model *m, int thread, int entity, const struct fuzz_clock *done)
+{
+    if (done->at[entity] > m->host[thread].at[entity])
+        m->glimpsed.at[entity] = done->at[entity];
+    fuzz_join(&m->host[thread], done);
+}
+
+void fuzz_await(struct fuzz_model *m, int thread, int stream)
+{
+    int entity = m->streams[stream].entity;
+    fuzz_join(&m->host[thread], &m->streams[stream].done);
+    /* with several threads another one may ask before this one has waited */
+    if (m->threads == 1 && m->streams[stream].done.at[entity] >= m->glimpsed.at[entity])
+        m->glimpsed.at[entity] = 0;
+}
+
 /* ---- the host's side of objects ---- */
 bool fuzz_ordered(struct fuzz_model *m, int thread, const struct fuzz_use *use, bool alone)
 {
@@ -280,7 +304,7 @@ static enum fuzz_verdict elapsed(struct fuzz_model *m, int t, const struct fuzz_
         int e = op->a[i];
         NEED(fuzz_slot(e, FUZZ_EVENTS));
         TRY(fuzz_may_use(m, t, &m->events[e].use, true));
-        NEED(m->events[e].recorded && m->events[e].timed && fuzz_before(&m->events[e].done, &m->host[t]));
+        NEED(m->events[e].recorded && m->events[e].timed && fuzz_over(m, t, &m->events[e].done));
     }
     return FUZZ_LEGAL;
 }
@@ -290,7 +314,7 @@ static enum fuzz_verdict event_wait(struct fuzz_model *m, int t, struct fuzz_op 
     int e = op->a[0];
     NEED(fuzz_slot(e, FUZZ_EVENTS));
     TRY(fuzz_may_use(m, t, &m->events[e].use, true));
-    op->certain = !m->events[e].vague && fuzz_before(&m->events[e].done, &m->host[t]);
+    op->certain = !m->events[e].vague && fuzz_over(m, t, &m->events[e].done);
     fuzz_used(m, t, &m->events[e].use);
     if (op->kind != FUZZ_event_query)
         fuzz_join(&m->host[t], &m->events[e].done);

@@ -50,6 +50,9 @@ struct fuzz_graph {
 struct fuzz_model {
     int threads, entities, culprit;
     struct fuzz_clock host[FUZZ_THREADS];
+    /* The last work of each stream that the host knows by what it wrote alone: the host has seen that, and everything
+     * before it is over, but whether the work itself is, no call has told yet. */
+    struct fuzz_clock glimpsed;
     int stack[FUZZ_THREADS][FUZZ_STACK], depth[FUZZ_THREADS]; /* current contexts */
     int gates[FUZZ_THREADS];                                  /* closed gates of a thread's own */
     struct {

@@ -12,7 +12,7 @@ static enum fuzz_verdict duel(struct fuzz_model *m, const struct fuzz_op *op)
     TRY(fuzz_may_use(m, t, &m->buffers[b].use, true));
     TRY(fuzz_access(m, b, true, &m->host[t]));
     TRY(fuzz_work(m, t, s, &effect, NULL));
-    fuzz_join(&m->host[t], &m->streams[s].done);
+    fuzz_glimpse(m, t, m->streams[s].entity, &m->streams[s].done);
     return FUZZ_LEGAL;
 }
 
@@ -38,7 +38,7 @@ static enum fuzz_verdict watch(struct fuzz_model *m, const struct fuzz_op *op)
     NEED(m->buffers[b].written > 0 && done->at[m->buffers[b].writer] == m->buffers[b].written);
     for (int g = 0; g < FUZZ_GATES; g++)
         NEED(!m->gate[g].closed || done->at[m->gate[g].entity] < m->gate[g].at);
-    fuzz_join(&m->host[t], done);
+    fuzz_glimpse(m, t, m->buffers[b].writer, done);
     return FUZZ_LEGAL;
 }
 

@@ -147,10 +147,10 @@ static enum fuzz_verdict stream_wait(struct fuzz_model *m, struct fuzz_op *op)
     int t = op->thread, s = fuzz_model_stream(m, t, op->a[0]);
     NEED(s >= 0 && !m->streams[s].capturing);
     TRY(fuzz_may_use(m, t, &m->streams[s].use, true));
-    op->certain = s != FUZZ_LEGACY(m->streams[s].ctx) && fuzz_before(&m->streams[s].done, &m->host[t]);
+    op->certain = s != FUZZ_LEGACY(m->streams[s].ctx) && fuzz_over(m, t, &m->streams[s].done);
     fuzz_used(m, t, &m->streams[s].use);
     if (op->kind != FUZZ_stream_query)
-        fuzz_join(&m->host[t], &m->streams[s].done);
+        fuzz_await(m, t, s);
     return FUZZ_LEGAL;
 }
 
@@ -163,7 +163,7 @@ static enum fuzz_verdict ctx_sync(struct fuzz_model *m, int t)
     fuzz_used(m, t, &m->ctxs[ctx].syncs);
     for (int s = 0; s < FUZZ_ALL_STREAMS; s++)
         if (m->streams[s].use.live && m->streams[s].ctx == ctx && fuzz_ordered(m, t, &m->streams[s].use, true))
-            fuzz_join(&m->host[t], &m->streams[s].done);
+            fuzz_await(m, t, s);
     for (int g = 0; g < m->n_gone && m->threads == 1; g++)
         if (m->gone[g].ctx == ctx)
             fuzz_join(&m->host[t], &m->gone[g].done);
@@ -231,7 +231,7 @@ static enum fuzz_verdict copy(struct fuzz_model *m, const struct fuzz_op *op)
         fuzz_accessed(m, src, false, t, m->host[t].at[t]);
     }
     if (to == FUZZ_PAGEABLE || (sync && (host_to || (host_from && from != FUZZ_PAGEABLE))))
-        fuzz_join(&m->host[t], &m->streams[s].done);
+        fuzz_await(m, t, s);
     return FUZZ_LEGAL;
 }
 
@@ -260,7 +260,7 @@ static enum fuzz_verdict fetch(struct fuzz_model *m, const struct fuzz_op *op)
     NEED(m->buffers[b].kind != FUZZ_PAGEABLE);
     struct fuzz_effect effect = {.reads = 1u << b, .fills = -1};
     TRY(fuzz_work(m, t, s, &effect, NULL));
-    fuzz_join(&m->host[t], &m->streams[s].done);
+    fuzz_await(m, t, s);
     return FUZZ_LEGAL;
 }
 

@@ -26,6 +26,12 @@ struct fuzz_effect {
 
 void fuzz_join(struct fuzz_clock *to, const struct fuzz_clock *from);
 bool fuzz_before(const struct fuzz_clock *a, const struct fuzz_clock *b);
+/* Whether a question about this work has one answer: the thread has waited for it. */
+bool fuzz_over(const struct fuzz_model *m, int thread, const struct fuzz_clock *done);
+/* The thread sees what the last work of an entity wrote. */
+void fuzz_glimpse(struct fuzz_model *m, int thread, int entity, const struct fuzz_clock *done);
+/* The thread waits for all work of a stream. */
+void fuzz_await(struct fuzz_model *m, int thread, int stream);
 bool fuzz_ordered(struct fuzz_model *m, int thread, const struct fuzz_use *use, bool alone);
 enum fuzz_verdict fuzz_may_use(struct fuzz_model *m, int thread, const struct fuzz_use *use, bool alone);
 void fuzz_used(struct fuzz_model *m, int thread, struct fuzz_use *use);
