@@ -141,11 +141,11 @@ sys.exit(any(a != b for a, b in numbers.values()))' "$@"
     run -0 --separate-stderr "$autograph" trace dump short
     [[ $stderr == 'autograph: short: the last record is cut off, its '*' bytes are left out' ]]
     echo "$output" >short.tsv
-    lines=$(wc -l <short.tsv)
-    holds "$lines < $(wc -l <whole.tsv)"
-    head -n "$lines" whole.tsv | diff - short.tsv
+    kept=$(wc -l <short.tsv)
+    holds "$kept < $(wc -l <whole.tsv)"
+    head -n "$kept" whole.tsv | diff - short.tsv
   done
-  [ "$lines" -gt 100 ]
+  [ "$kept" -gt 100 ]
 }
 
 @test "damaged traces are refused" {
