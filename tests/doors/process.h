@@ -3,18 +3,8 @@
 #define DOORS_PROCESS_H
 
 #include <pthread.h>
-#include <stdio.h>
 
 #include "tests/doors/work.h"
-
-#define TRY(call)                                                                                                      \
-    do {                                                                                                               \
-        CUresult code_ = (call);                                                                                       \
-        if (code_ != CUDA_SUCCESS) {                                                                                   \
-            printf("%s: code %d\n", #call, (int)code_);                                                                \
-            return 1;                                                                                                  \
-        }                                                                                                              \
-    } while (0)
 
 extern const struct work_driver process_driver; /* linked */
 

@@ -5,15 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define TRY(call)                                                                                                      \
-    do {                                                                                                               \
-        CUresult code_ = (call);                                                                                       \
-        if (code_ != CUDA_SUCCESS) {                                                                                   \
-            printf("%s: code %d\n", #call, (int)code_);                                                                \
-            return 1;                                                                                                  \
-        }                                                                                                              \
-    } while (0)
-
 bool work_find(struct work_driver *driver, bool api, void *(*find)(const char *name, void *data), void *data)
 {
     bool complete = true;

@@ -8,6 +8,17 @@
 
 #include <cuda.h>
 #include <stdbool.h>
+#include <stdio.h>
+
+/* In a function that returns 0, or 1 when a call failed: that is printed with its code. */
+#define TRY(call)                                                                                                      \
+    do {                                                                                                               \
+        CUresult code_ = (call);                                                                                       \
+        if (code_ != CUDA_SUCCESS) {                                                                                   \
+            printf("%s: code %d\n", #call, (int)code_);                                                                \
+            return 1;                                                                                                  \
+        }                                                                                                              \
+    } while (0)
 
 /* name as exported, name for cuGetProcAddress, result type and parameters */
 #define WORK_FUNCTIONS(x)                                                                                              \
