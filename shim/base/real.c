@@ -49,6 +49,10 @@ typedef CUresult (*any_function)(void);
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool present[ENTRY_COUNT];
 static atomic_int driver_version;
+
+/* The thread is finding the driver. What it calls for that may call driver functions, of which ours are found first:
+ * a tool's dlopen, or a constructor of what is loaded. */
+static _Thread_local __attribute__((tls_model("initial-exec"))) bool opening;
 static CUresult missing = CUDA_ERROR_NO_DEVICE;
 
 static CUresult absent(void)
@@ -151,6 +155,7 @@ const char *ag_real_stand_in(const char *file)
 
 static void open_driver(void)
 {
+    opening = true;
     /* a hook only runs when the driver is loaded already; loading it here as well serves symbols that a program was
      * linked to without the driver's own library at hand */
     ag_dlopen_function next = ag_real_dlopen();
@@ -167,16 +172,20 @@ static void open_driver(void)
         *(any_function *)(void *)((char *)&driver_found + entries[i].offset) =
                 function != NULL ? function : (any_function)absent;
     }
-    int version = 0;
-    if (driver != NULL)
-        driver_found.cuDriverGetVersion(&version);
-    driver_version = version;
     atomic_store_explicit(&ag_real_table, &driver_found, memory_order_release);
-    ag_log(AG_LOG_INFO, "driver %s, version %d", driver != NULL ? "found" : "not found", version);
+    ag_log(AG_LOG_INFO, "driver %s", driver != NULL ? "found" : "not found");
+    opening = false;
+}
+
+bool ag_real_opening(void)
+{
+    return opening;
 }
 
 bool ag_real_open(void)
 {
+    if (opening)
+        return false;
     pthread_once(&once, open_driver);
     return missing != CUDA_ERROR_NO_DEVICE;
 }
@@ -192,7 +201,18 @@ bool ag_real_has(unsigned long offset)
 
 int ag_real_version(void)
 {
-    return driver_version;
+    return atomic_load(&driver_version);
+}
+
+/* Not while the driver is found: a tool's function may call ours. */
+static int ask_version(void)
+{
+    int version = atomic_load(&driver_version);
+    if (version == 0 && ag_real_open() && driver_found.cuDriverGetVersion(&version) == CUDA_SUCCESS) {
+        atomic_store(&driver_version, version);
+        ag_log(AG_LOG_INFO, "the driver's version is %d", version);
+    }
+    return version;
 }
 
 bool ag_real_suffices(void)
@@ -224,13 +244,22 @@ bool ag_real_suffices(void)
     for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++)
         if (!ag_real_has(needed[i]))
             return false;
-    return driver_version >= 12040;
+    return ask_version() >= 12040;
+}
+
+/* What the thread that is finding the driver gets in its place: who else defines the function. */
+static void *meanwhile(const char *name)
+{
+    void *function = ag_real_symbol(RTLD_NEXT, name);
+    return function != NULL ? function : (void *)absent;
 }
 
 #define AG_HOOK(impl, symbol, api, since, variant, class, scope, blocking, rules, stream, type, params, args, reason)  \
     static CUresult resolve_##symbol params                                                                            \
     {                                                                                                                  \
-        ag_real_open();                                                                                                \
+        if (opening)                                                                                                   \
+            return ((CUresult(*) params)meanwhile(#symbol))args;                                                       \
+        ask_version();                                                                                                 \
         return ag_real.symbol args;                                                                                    \
     }
 #include "shim/hook/table.def"

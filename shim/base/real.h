@@ -28,6 +28,9 @@ extern _Atomic(const struct ag_driver *) ag_real_table;
 /* Finds the driver, once. Returns whether it is there. */
 bool ag_real_open(void);
 
+/* Whether the calling thread is finding the driver: it is inside a call of what is loaded meanwhile. */
+bool ag_real_opening(void);
+
 /* True when the driver exports the function: AG_REAL_HAS(cuLaunchKernelEx). */
 #define AG_REAL_HAS(symbol) ag_real_has(offsetof(struct ag_driver, symbol))
 bool ag_real_has(unsigned long offset);

@@ -1,10 +1,35 @@
 /* Another preloaded library, which stands in for the driver (the simulated one is linked into it), and whose dlopen
- * answers the driver's name with whoever defines the driver's functions first: Nsight Compute has one. */
+ * answers the driver's name with whoever defines the driver's functions first: Nsight Compute has one. What it does for
+ * others it does with such functions itself, in its dlopen and in its answer to cuDriverGetVersion. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <string.h>
 
 typedef void *dlopen_type(const char *file, int mode);
+
+/* Calls a driver function of whoever defines it first, where that is not under way already. */
+static void call_first(bool *inside)
+{
+    int (*synchronize)(void) = NULL;
+    if (*inside)
+        return;
+    *inside = true;
+    *(void **)&synchronize = dlsym(RTLD_DEFAULT, "cuCtxSynchronize");
+    synchronize();
+    *inside = false;
+}
+
+int sim_cuDriverGetVersion(int *version);
+
+/* In place of the simulated driver's own: the first of several definitions counts. */
+__attribute__((visibility("default"))) int cuDriverGetVersion(int *version);
+int cuDriverGetVersion(int *version)
+{
+    static _Thread_local bool inside;
+    call_first(&inside);
+    return sim_cuDriverGetVersion(version);
+}
 
 __attribute__((visibility("default"))) void *dlopen(const char *file, int mode)
 {
@@ -12,10 +37,14 @@ __attribute__((visibility("default"))) void *dlopen(const char *file, int mode)
     if (real == NULL)
         *(void **)&real = dlsym(RTLD_NEXT, "dlopen");
     const char *base = file != NULL ? strrchr(file, '/') : NULL;
-    void *defined = dlsym(RTLD_DEFAULT, "cuGetProcAddress");
     Dl_info info;
     base = base != NULL ? base + 1 : file;
-    if (base != NULL && strcmp(base, "libcuda.so.1") == 0 && defined != NULL && dladdr(defined, &info) != 0)
+    if (base == NULL || strcmp(base, "libcuda.so.1") != 0)
+        return real(file, mode);
+    static _Thread_local bool inside;
+    call_first(&inside);
+    void *defined = dlsym(RTLD_DEFAULT, "cuGetProcAddress");
+    if (defined != NULL && dladdr(defined, &info) != 0)
         return real(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
     return real(file, mode);
 }

@@ -41,7 +41,7 @@ $(DOORS)/libruntime_%.so: $(B)/tests/doors/runtime.o $(B)/tests/doors/work.o
 $(DOORS)/interpose_driver.so: $(B)/tests/doors/interpose_driver.o $(patsubst %.c,$(B)/%.o,$(wildcard tests/sim/*.c))
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) -shared -o $@ $^ $(LDFLAGS_ALL) -ldl
+	$(Q)$(CC) -shared -Wl,-z,muldefs -o $@ $^ $(LDFLAGS_ALL) -ldl
 
 $(DOORS)/interpose_%.so: $(B)/tests/doors/interpose_%.o
 	$(call say,LD,$@)
