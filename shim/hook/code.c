@@ -1,6 +1,7 @@
 /* Questions about code: the first touch of a function may load it and drain the device, so everything is flushed first;
  * a function that was launched before is loaded, and answering needs no flush. */
 #include "shim/hook/hook.h"
+#include "shim/hook/known.h"
 #include "shim/hook/limit.h"
 #include "shim/trace/trace.h"
 
@@ -8,7 +9,7 @@ static void before(struct ag_caller *caller, void *handle)
 {
     if (ag_trace_on())
         ag_trace_call_handle(caller->symbol, handle, NULL, 0);
-    if (atomic_load_explicit(&ag_window_open, memory_order_relaxed) != 0 && !ag_limit_loaded(handle)) {
+    if (atomic_load_explicit(&ag_window_open, memory_order_relaxed) != 0 && !ag_known_loaded(handle)) {
         ag_stats_caller(caller);
         ag_order_all(AG_FLUSH_module, AG_WAIT_SOME);
     }
@@ -18,7 +19,7 @@ static void before(struct ag_caller *caller, void *handle)
 static CUresult after(CUresult result, void *handle, bool loads)
 {
     if (result == CUDA_SUCCESS && loads)
-        ag_limit_set_loaded(handle);
+        ag_known_set_loaded(handle);
     return ag_hook_late(result);
 }
 
@@ -53,7 +54,7 @@ CUresult ag_hook_cuKernelGetFunction(CUfunction *pFunc, CUkernel kernel)
     before(&caller, kernel);
     CUresult result = AG_HOOK_FORWARD(cuKernelGetFunction)(pFunc, kernel);
     if (result == CUDA_SUCCESS)
-        ag_limit_same(*pFunc, kernel);
+        ag_known_same(*pFunc, kernel);
     return after(result, kernel, false);
 }
 AG_HOOK_EXPORT(cuKernelGetFunction, (CUfunction * pFunc, CUkernel kernel))

@@ -199,10 +199,10 @@ static struct ag_token *make_token(struct ag_window *w, const struct launch *l, 
         return token;
     }
     site->token = token;
-    site->owner = ag_limit_owner(l->function, site->is_kernel);
+    site->owner = ag_known_owner(l->function, site->is_kernel);
     site->limit = ag_limit_of(l->function, w->device);
     site->limit_forgotten = atomic_load(&site->limit->forgotten);
-    ag_limit_set_loaded(l->function);
+    ag_known_set_loaded(l->function);
     uint64_t mix = ag_launch_mix(site, key);
     if (mix != 0)
         token->mix = mix;

@@ -10,33 +10,10 @@
 
 #include <stdbool.h>
 
-#include "shim/graph/site.h"
+#include "shim/hook/known.h"
 
 /* The limit of a function (or kernel) on a device; lives for ever, never NULL. */
 struct ag_limit *ag_limit_of(CUfunction function, CUdevice device);
-
-/* Whether the function (or kernel) was launched or asked about in the current context, so that it is certainly loaded;
- * and the note that it was. */
-bool ag_limit_loaded(void *handle);
-void ag_limit_set_loaded(void *handle);
-
-/* Notes a cache configuration that the program gives to a function or kernel; false when it had the same already. */
-bool ag_limit_config_changes(void *handle, CUfunc_cache config);
-
-/* The function is the kernel's own: both handles mean one limit, and are loaded together. */
-void ag_limit_same(CUfunction function, CUkernel kernel);
-
-/* The module or library that a function (or kernel) ends with, NULL when that is not known; noted for
- * ag_limit_forget_owner(). The function was launched in the current context. Calls the driver. */
-const void *ag_limit_owner(CUfunction function, bool is_kernel);
-
-/* A module was loaded for itself, not as part of a library. */
-void ag_limit_module_loaded(CUmodule module);
-
-/* Whether the kernels of a module or library, or a function or kernel, may launch kernels: 1, 0, or -1 when that is not
- * noted; and the note, which ends with the owner (NULL: with any code). */
-int ag_limit_nested(void *code);
-void ag_limit_set_nested(void *code, const void *owner, bool nested);
 
 /* Before handles end and may come to mean other functions: where the driver's limit is not the program's it is brought
  * to it, then nothing is known of any function. Calls the driver; every handle known here must still be alive. */

@@ -1,6 +1,7 @@
 /* Modules and libraries: what ends when one is unloaded. A program that compiles code as it goes unloads some all the
  * time, and keeps launching the rest. */
 #include "shim/hook/hook.h"
+#include "shim/hook/known.h"
 #include "shim/hook/limit.h"
 #include "shim/hook/memory.h"
 #include "shim/hook/observe.h"
@@ -27,7 +28,7 @@ static void before(struct ag_caller *caller, enum ag_patience patience)
         if (ag_hook_again(result))                                                                                     \
             result = ag_real.symbol args;                                                                              \
         if (result == CUDA_SUCCESS)                                                                                    \
-            ag_limit_module_loaded(*module);                                                                           \
+            ag_known_module_loaded(*module);                                                                           \
         return ag_hook_late(result);                                                                                   \
     }                                                                                                                  \
     AG_HOOK_EXPORT(symbol, params)

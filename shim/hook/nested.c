@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "shim/base/real.h"
-#include "shim/hook/limit.h"
+#include "shim/hook/known.h"
 
 /* A variable of the device runtime that every program sees; none of a program's own may have such a name. */
 #define VARIABLE "__CNPRT_VERSION_NUMBER__"
@@ -87,22 +87,22 @@ static bool library_has_kernel(CUlibrary library)
 
 bool ag_nested(CUfunction function)
 {
-    int nested = ag_limit_nested(function);
+    int nested = ag_known_nested(function);
     if (nested >= 0)
         return nested > 0;
     size_t offset, size;
     bool is_kernel = ag_real.cuFuncGetParamInfo(function, 0, &offset, &size) == CUDA_ERROR_INVALID_HANDLE;
-    const void *owner = ag_limit_owner(function, is_kernel);
+    const void *owner = ag_known_owner(function, is_kernel);
     struct code code = code_of(function, is_kernel);
     void *handle = code.library != NULL ? (void *)code.library : (void *)code.module;
     if (handle == NULL)
         return false;
-    nested = ag_limit_nested(handle);
+    nested = ag_known_nested(handle);
     if (nested < 0) {
         nested = has_variable(&code) ||
                  (code.library != NULL ? library_has_kernel(code.library) : module_has_kernel(code.module));
-        ag_limit_set_nested(handle, owner, nested > 0);
+        ag_known_set_nested(handle, owner, nested > 0);
     }
-    ag_limit_set_nested(function, owner, nested > 0);
+    ag_known_set_nested(function, owner, nested > 0);
     return nested > 0;
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "shim/hook/hook.h"
+#include "shim/hook/known.h"
 #include "shim/hook/limit.h"
 #include "shim/hook/memory.h"
 #include "shim/hook/observe.h"
@@ -34,14 +35,14 @@ AG_HOOK_EXPORT(cuCtxSetCacheConfig, (CUfunc_cache config))
 
 CUresult ag_hook_cuFuncSetCacheConfig(CUfunction hfunc, CUfunc_cache config)
 {
-    before(ag_limit_config_changes(hfunc, config), AG_FLUSH_module);
+    before(ag_known_config_changes(hfunc, config), AG_FLUSH_module);
     return ag_hook_late(ag_real.cuFuncSetCacheConfig(hfunc, config));
 }
 AG_HOOK_EXPORT(cuFuncSetCacheConfig, (CUfunction hfunc, CUfunc_cache config))
 
 CUresult ag_hook_cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CUdevice dev)
 {
-    before(ag_limit_config_changes(kernel, config), AG_FLUSH_module);
+    before(ag_known_config_changes(kernel, config), AG_FLUSH_module);
     return ag_hook_late(ag_real.cuKernelSetCacheConfig(kernel, config, dev));
 }
 AG_HOOK_EXPORT(cuKernelSetCacheConfig, (CUkernel kernel, CUfunc_cache config, CUdevice dev))

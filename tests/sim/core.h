@@ -302,6 +302,7 @@ struct sim_func {
     const struct sim_kernel_info *info;
     int max_shared; /* dynamic shared memory limit in force */
     int carveout;
+    bool own_max_shared, own_carveout; /* set through the function, so no kernel's concern any more */
     bool loaded, dead;
     bool waits; /* may wait for the host or another kernel */
 };

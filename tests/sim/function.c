@@ -1,5 +1,6 @@
 /* Functions: attributes, parameters, occupancy. */
 #include "tests/sim/core.h"
+#include "tests/sim/module.h"
 #include "tests/sim/report.h"
 #include "samples/kernel_info.h"
 
@@ -59,7 +60,16 @@ CUresult sim_cuFuncGetAttribute(int *value, CUfunction_attribute attribute, CUfu
     return CUDA_SUCCESS;
 }
 
-CUresult sim_cuFuncSetAttribute(CUfunction handle, CUfunction_attribute attribute, int value)
+/* What is set through the function is in force whatever is set through its kernel, before or after. */
+static void set(int *to, bool *own, bool through_kernel, int value)
+{
+    if (through_kernel && *own)
+        return;
+    *to = value;
+    *own = !through_kernel;
+}
+
+CUresult sim_func_set(CUfunction handle, CUfunction_attribute attribute, int value, bool through_kernel)
 {
     struct sim_func *func = of(handle);
     if (!func)
@@ -69,18 +79,23 @@ CUresult sim_cuFuncSetAttribute(CUfunction handle, CUfunction_attribute attribut
     case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
         if (value < 0 || value > SHARED_OPTIN - func->info->static_shared)
             return CUDA_ERROR_INVALID_VALUE;
-        func->max_shared = value;
+        set(&func->max_shared, &func->own_max_shared, through_kernel, value);
         return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
         if (value < -1 || value > 100)
             return CUDA_ERROR_INVALID_VALUE;
-        func->carveout = value;
+        set(&func->carveout, &func->own_carveout, through_kernel, value);
         return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
         return CUDA_SUCCESS;
     default:
         return CUDA_ERROR_INVALID_VALUE;
     }
+}
+
+CUresult sim_cuFuncSetAttribute(CUfunction handle, CUfunction_attribute attribute, int value)
+{
+    return sim_func_set(handle, attribute, value, false);
 }
 
 CUresult sim_cuFuncSetCacheConfig(CUfunction handle, CUfunc_cache config)

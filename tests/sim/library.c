@@ -294,7 +294,7 @@ CUresult sim_cuKernelSetAttribute(CUfunction_attribute attribute, int value, CUk
     struct sim_func *func;
     CUresult result = on_device(handle, dev, &func);
     if (!result)
-        result = sim_cuFuncSetAttribute(func->handle, attribute, value);
+        result = sim_func_set(func->handle, attribute, value, true);
     if (!result && attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)
         of(handle)->max_shared = value;
     return result;

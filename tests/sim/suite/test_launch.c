@@ -133,6 +133,7 @@ static void libraries(void)
     CUkernel kernel;
     CUfunction f;
     size_t offset, size;
+    int is, told;
     unsigned int value = 1, count = 1;
     void *args[] = {&data, &value, &count};
     set_up();
@@ -151,6 +152,12 @@ static void libraries(void)
     FAILS(CUDA_ERROR_INVALID_HANDLE, cuKernelGetParamInfo((CUkernel)f, 1, &offset, &size));
     OK(cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 100, kernel, 0));
     FAILS(CUDA_ERROR_INVALID_VALUE, shaped((CUfunction)kernel, 1, 1, 1, 1, 101));
+    OK(cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 200));
+    OK(cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 50, kernel, 0));
+    OK(shaped((CUfunction)kernel, 1, 1, 1, 1, 200)); /* the function's own is in force */
+    OK(cuFuncGetAttribute(&is, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, f));
+    OK(cuKernelGetAttribute(&told, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, kernel, 0));
+    EXPECT(is == 200 && told == 50);
     OK(cuLibraryUnload(library));
     FAILS(CUDA_ERROR_INVALID_HANDLE, tap_launch((CUfunction)kernel, stream, args));
     FAILS(CUDA_ERROR_INVALID_HANDLE, tap_launch(f, stream, args));
