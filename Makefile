@@ -1,12 +1,13 @@
-# autograph: build, test and install. `make help` lists the targets; V=1 shows the commands, SAN=address,undefined or
-# SAN=thread builds into a folder of its own with that sanitizer.
+# autograph: build, test and install. `make help` lists the targets and what can be set.
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
+.SECONDARY:
 MAKEFLAGS += --no-builtin-rules
 SHELL := /bin/bash
 
 VERSION := 0.1.0
-SAN ?=
+V ?= ## 1 shows the commands
+SAN ?= ## address,undefined or thread: with that sanitizer, in a build folder of its own
 comma := ,
 B ?= build$(if $(SAN),-$(subst $(comma),-,$(SAN)))
 PREFIX ?= /usr/local
@@ -22,9 +23,12 @@ CUDA_INC := $(shell tests/lib/find-cuda 2>/dev/null)
 CUDA_HOME_FOUND := $(patsubst %/include,%,$(CUDA_INC))
 NVCC ?= $(firstword $(wildcard $(CUDA_HOME_FOUND)/bin/nvcc) $(shell command -v nvcc 2>/dev/null))
 
-WARN := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wformat=2 -Wundef -Wvla
-OPT ?= -O2
-CFLAGS_ALL = -std=gnu11 $(OPT) -g -fPIC -fvisibility=hidden -pthread $(WARN) -DAG_VERSION='"$(VERSION)"' \
+# A newer compiler may warn of more: that stops `make check` and CI (WERROR=1), nobody's build.
+WERROR ?= ## 1 makes errors of the compiler's warnings, as make check and CI do
+WARN := -Wall -Wextra $(if $(WERROR),-Werror) -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wformat=2 -Wundef -Wvla
+# What a sanitizer reports needs lines only, and at -O2 its checks take twice as long to compile.
+OPT ?= $(if $(SAN),-O1,-O2)
+CFLAGS_ALL = -std=gnu11 $(OPT) -g$(if $(SAN),1) -fPIC -fvisibility=hidden -pthread $(WARN) -DAG_VERSION='"$(VERSION)"' \
              $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer) $(CFLAGS)
 LDFLAGS_ALL = -pthread $(if $(SAN),-fsanitize=$(SAN)) $(LDFLAGS)
 CUDA_CPPFLAGS = -isystem $(CUDA_INC)
@@ -40,7 +44,8 @@ JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 PARALLEL = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(JOBS))
 SETUP = AUTOGRAPH_SETUP=1 tests/lib/prerequisites
 # The longest first, so that no processor is idle at the end.
-BATS_LONG := $(wildcard $(patsubst %,tests/bats/%.bats,reports failures verify_memory record observe samples doors))
+BATS_LONG := $(wildcard $(patsubst %,tests/bats/%.bats,reports failures verify_memory doors_aarch64 doors liveness record observe \
+  samples verify))
 BATS := $(BATS_LONG) $(filter-out $(BATS_LONG),$(wildcard tests/bats/*.bats))
 # What the suites know about the build, and with a sanitizer about the one without.
 PLAIN_B := $(if $(SAN),build)
@@ -83,8 +88,11 @@ demo: ## set-up, build, and a launch-bound program without and with the shim
 	@$(MAKE) --no-print-directory $(PARALLEL) all
 	@tests/lib/demo $(B)
 
-check: all ## format, lint, layers, tables and docs in step
-	@tests/lib/check $(B)
+# What was built without WERROR says nothing about warnings, so that it has a folder of its own here.
+CHECK_B := $(if $(WERROR),$(B),$(B)/strict)
+check: ## no warnings, format, lint, layers, tables and docs in step
+	@$(MAKE) --no-print-directory $(PARALLEL) WERROR=1 B=$(CHECK_B) all
+	@tests/lib/check $(CHECK_B)
 
 LIBDIR = $(DESTDIR)$(PREFIX)/lib/autograph
 BINDIR = $(DESTDIR)$(PREFIX)/bin
@@ -104,3 +112,4 @@ clean: ## the build folder
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z][a-z-]*:.*## /{printf "  make %-14s %s\n",$$1,$$2}' $(MAKEFILE_LIST)
+	@awk -F' [?]=.*## ' '/^[A-Z]+ [?]=.*## /{printf "  %-19s %s\n",$$1"=…",$$2}' $(MAKEFILE_LIST)

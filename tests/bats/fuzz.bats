@@ -31,6 +31,7 @@ fuzz() {
 }
 
 @test "bad arguments: one line and status 2" {
+  one_thread
   need_shim
   printf 'program seed=1 ptsz=0\n0 stream_new stream=0 fla' >"$BATS_TEST_TMPDIR/cut"
   printf '0 ctx_sync\n' >"$BATS_TEST_TMPDIR/headless"

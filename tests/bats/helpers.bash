@@ -24,9 +24,12 @@ if [ -n "${TEST_SAN:-}" ]; then
   export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:report_thread_leaks=0:handle_segv=0:atexit_sleep_ms=0
 fi
 
-# few NAME…: what a loop goes through; under a sanitizer the first two, where the others are more of the same to it.
+# few [-COUNT] NAME…: what a loop goes through; under a sanitizer the first COUNT (two), where the others are more of the same
+# to it.
 few() {
-  [ -z "${TEST_SAN:-}" ] || set -- "${@:1:2}"
+  local count=2
+  [[ $1 != -* ]] || { count=${1#-} && shift; }
+  [ -z "${TEST_SAN:-}" ] || set -- "${@:1:count}"
   echo "$@"
 }
 
@@ -56,6 +59,11 @@ not_sanitized() {
   [ -z "${TEST_SAN:-}" ] || skip "not with a sanitizer: $1"
 }
 
+# one_thread: for what starts no thread; thread sanitizer has nothing to see there.
+one_thread() {
+  [[ ${TEST_SAN:-} != *thread* ]] || skip 'not with thread sanitizer: there is one thread'
+}
+
 # on_simulator SCHEDULE COMMAND…: runs a command on the simulated driver. SIM_OPTIONS adds settings of the simulator.
 # A program of the build's that is run without the shim is the one of $plain_build.
 on_simulator() {
@@ -82,30 +90,27 @@ on_simulator_shimmed() {
   AUTOGRAPH_STATS=${AUTOGRAPH_STATS-$BATS_TEST_TMPDIR/stats.json} on_simulator "$schedule" env LD_PRELOAD="$shim" "$@"
 }
 
-# without_times: standard input without the lines that may differ between two runs.
-without_times() {
-  grep -avE 'time_us|seconds|_us=' || true
+# both_ways [OPTION…] PROGRAM [ARG…]: without and with the shim, under each schedule, the same output and exit status. The
+# options are those of tests/lib/both.c, which starts one process where a shell starts several. The statistics of the last run
+# are where statistic() looks, or in $AUTOGRAPH_STATS.
+both_ways() {
+  local more=${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+  "$plain_build/tests/both" "${schedules[@]/#/-s}" -o "seed=${SIM_SEED:-1}${SIM_OPTIONS:+,$SIM_OPTIONS}" \
+    -t "${SAMPLE_TIMEOUT:-60}" -r "$build/" "$plain_build/" -p "LD_LIBRARY_PATH=$plain_build/sim$more" \
+    -x "LD_LIBRARY_PATH=$simulator$more" -x "LD_PRELOAD=$shim" \
+    -x "AUTOGRAPH_STATS=${AUTOGRAPH_STATS-$BATS_TEST_TMPDIR/stats.json}" "$@"
+}
+
+# under SCHEDULE [OPTION…] PROGRAM [ARG…]: the same under this one.
+under() {
+  local schedules=("$1")
+  both_ways "${@:2}"
 }
 
 # same_with_shim SAMPLE ARGS…: output and exit status without and with the shim are the same under every schedule.
 same_with_shim() {
-  local sample=$samples/$1 schedule plain plain_status shimmed shimmed_status
-  shift
-  [ -x "$sample" ] || skip "${sample##*/} is not built"
-  for schedule in "${schedules[@]}"; do
-    plain_status=0 shimmed_status=0
-    plain=$(on_simulator "$schedule" "$sample" "$@" 2>&1) || plain_status=$?
-    shimmed=$(on_simulator_shimmed "$schedule" "$sample" "$@" 2>&1) || shimmed_status=$?
-    if [ "$plain_status" != "$shimmed_status" ]; then
-      echo "schedule $schedule: exit status $plain_status without, $shimmed_status with the shim"
-      printf '%s\n' "$shimmed"
-      return 1
-    fi
-    diff <(printf '%s\n' "$plain" | without_times) <(printf '%s\n' "$shimmed" | without_times) || {
-      echo "schedule $schedule: the output differs"
-      return 1
-    }
-  done
+  [ -x "$samples/$1" ] || skip "$1 is not built"
+  both_ways -i time_us -i seconds -i _us= "$samples/$1" "${@:2}"
 }
 
 # Starting python3 costs more than most of what is run here, so what is asked hundreds of times is asked of the shell.

@@ -140,6 +140,7 @@ sys.exit(any(a != b for a, b in numbers.values()))' "$@"
 }
 
 @test "a last record that is cut off is left out, and a line says so" {
+  one_thread
   traced "$samples/mixed_kernels"
   "$autograph" trace dump trace >whole.tsv
   for less in 4 $(($(stat -c %s trace) / 2 + 4)); do
@@ -155,6 +156,7 @@ sys.exit(any(a != b for a, b in numbers.values()))' "$@"
 }
 
 @test "damaged traces are refused" {
+  one_thread
   traced "$samples/mixed_kernels"
   { head -c 16 trace; printf '\0\0\0\1'; tail -c +21 trace; } >long
   run -2 "$autograph" trace dump long
@@ -170,7 +172,7 @@ sys.exit(any(a != b for a, b in numbers.values()))' "$@"
   run -2 "$autograph" trace dump
   [[ $output == *'takes one file'* ]]
   # whatever is changed, it is refused or read, never more
-  python3 - "$autograph" <<'PYTHON'
+  python3 -IS - "$autograph" <<'PYTHON'
 import random, subprocess, sys
 whole = open("trace", "rb").read()
 random.seed(1)

@@ -11,16 +11,7 @@ setup() {
 
 # reported STATUS PROGRAM [ARG…]: without and with the shim the same output, and this status.
 reported() {
-  local wanted=$1 program=$build/tests/reports/$2 schedule plain shimmed
-  shift 2
-  for schedule in "${schedules[@]}"; do
-    local plain_status=0 shimmed_status=0
-    plain=$(SAMPLE_TIMEOUT=30 on_simulator "$schedule" "$program" "$@" 2>&1) || plain_status=$?
-    shimmed=$(SAMPLE_TIMEOUT=30 on_simulator_shimmed "$schedule" "$program" "$@" 2>&1) || shimmed_status=$?
-    echo "$schedule: plain ($plain_status): $plain"
-    echo "$schedule: shim ($shimmed_status): $shimmed"
-    [ "$plain_status" = "$wanted" ] && [ "$shimmed_status" = "$wanted" ] && [ "$plain" = "$shimmed" ]
-  done
+  SAMPLE_TIMEOUT=30 both_ways -w "$1" "$build/tests/reports/$2" "${@:3}"
 }
 
 @test "B01: host and running kernel take turns, without a call" {
@@ -184,13 +175,14 @@ reported() {
 }
 
 @test "a kernel without parameters, and a driver that refuses to say what they are" {
+  local kind nth refused=()
+  for nth in 1 2 3 4 5 6; do
+    refused+=(-v "fail=cuFuncGetParamInfo:$nth:1" -v "fail=cuKernelGetParamInfo:$nth:1")
+  done
   for kind in function kernel; do
     reported 0 bare_kernel "$kind"
     holds "$(statistic replayed) > 1500"
-    for nth in 1 2 3 4 5 6; do
-      SIM_OPTIONS=fail=cuFuncGetParamInfo:$nth:1 reported 0 bare_kernel "$kind"
-      SIM_OPTIONS=fail=cuKernelGetParamInfo:$nth:1 reported 0 bare_kernel "$kind"
-    done
+    both_ways -w 0 "${refused[@]}" "$build/tests/reports/bare_kernel" "$kind"
   done
 }
 

@@ -12,19 +12,13 @@ setup() {
 
 # compare SAMPLE SHARE [ARG…]: at least SHARE percent of the launches are replayed under each schedule.
 compare() {
-  local sample=$1 share=$2 schedule key stats=$BATS_TEST_TMPDIR/stats.json
+  local sample=$1 share=$2 schedule key
   # where replays are counted, a machine that is busy with other tests must not look like a program that pauses
   local hold=20000
   [ "$share" != 0 ] || hold=200
   shift 2
   for schedule in "${schedules[@]}"; do
-    local plain shimmed
-    plain=$(LD_LIBRARY_PATH=$plain_build/sim AUTOGRAPH_SIM=schedule=$schedule "$plain_build/samples/$sample" "$@")
-    shimmed=$(LD_LIBRARY_PATH=$build/sim AUTOGRAPH_SIM=schedule=$schedule AUTOGRAPH_STATS=$stats AUTOGRAPH_HOLD_US=$hold LD_PRELOAD=$shim \
-      "$build/samples/$sample" "$@")
-    echo "$schedule: plain: $plain"
-    echo "$schedule: shim: $shimmed"
-    [ "$plain" = "$shimmed" ]
+    under "$schedule" -x AUTOGRAPH_HOLD_US=$hold -w 0 "$samples/$sample" "$@"
     for key in launches replayed eager driver_calls failures divergences; do
       local "$key=$(statistic "$key")"
       echo "$key ${!key}"
@@ -65,15 +59,10 @@ constant() {
 
 # spans SAMPLE [ARG…]: holding and passing in turn, thousandths of a second each: the same output, and both happened.
 spans() {
-  local schedule stats=$BATS_TEST_TMPDIR/stats.json
+  local schedule
   for schedule in "${schedules[@]}"; do
-    local plain shimmed
-    plain=$(LD_LIBRARY_PATH=$plain_build/sim AUTOGRAPH_SIM=schedule=$schedule "$plain_build/samples/$1" "${@:2}")
-    shimmed=$(LD_LIBRARY_PATH=$build/sim AUTOGRAPH_SIM=schedule=$schedule AUTOGRAPH_STATS=$stats AUTOGRAPH_ALTERNATE_MS=1 \
-      LD_PRELOAD=$shim "$build/samples/$1" "${@:2}")
-    echo "$schedule: $plain / $shimmed"
-    [ "$plain" = "$shimmed" ]
-    python3 - "$stats" <<'PYTHON'
+    under "$schedule" -x AUTOGRAPH_ALTERNATE_MS=1 -w 0 "$samples/$1" "${@:2}"
+    python3 -IS - "$BATS_TEST_TMPDIR/stats.json" <<'PYTHON'
 import json, sys
 s = json.load(open(sys.argv[1]))
 spans = s["spans"]

@@ -16,6 +16,7 @@ setup_file() {
 }
 
 setup() {
+  one_thread
   PATH=$place:$PATH
   toy=$(readlink -f "$place/libautograph.so")
 }
@@ -142,7 +143,7 @@ AUTOGRAPH_TRACE=t' ]
   [[ $output == *'ratio of medians'* ]]
   [[ $output == *'identical output, exit status 4'* ]]
   [ -z "$stderr" ]
-  python3 - "$BATS_TEST_TMPDIR/ab.json" <<'PYTHON'
+  python3 -IS - "$BATS_TEST_TMPDIR/ab.json" <<'PYTHON'
 import json, sys
 ab = json.load(open(sys.argv[1]))
 assert ab["pairs"] == 3 and ab["same_results"] is True and ab["exit_status"] == 4, ab
@@ -185,7 +186,7 @@ PYTHON
   run -0 autograph ab -n 2 --metric 'us=([0-9.]+)' -- "${program[@]}"
   [[ $output == *'ratio of medians 2.000, median ratio of pairs 2.000'* ]]
   run -0 --separate-stderr autograph ab -n 2 --metric 'us=([0-9.]+)' --json - -- "${program[@]}"
-  python3 -c 'import json, sys; assert json.loads(sys.argv[1])["metric"]["ratio_of_medians"] == 2' "$output"
+  python3 -IS -c 'import json, sys; assert json.loads(sys.argv[1])["metric"]["ratio_of_medians"] == 2' "$output"
   fails 125 'matches the metric' autograph ab -n 1 --metric 'us=([0-9]+)' -- echo nothing
 }
 
@@ -197,7 +198,7 @@ PYTHON
   [[ $output == *'2 pairs of spans of one run'* ]]
   [[ $output == *'ratio of medians 2.000'* && $output == *'results: identical'* ]]
   run -0 --separate-stderr autograph ab --within 50 --json - -- "${program[@]}"
-  python3 -c 'import json, sys; r = json.load(sys.stdin)["us_per_launch"]; assert r["plain"]["values"] == [2, 2] and r["shim"]["values"] == [1, 1], r' <<<"$output"
+  python3 -IS -c 'import json, sys; r = json.load(sys.stdin)["us_per_launch"]; assert r["plain"]["values"] == [2, 2] and r["shim"]["values"] == [1, 1], r' <<<"$output"
   fails 125 'no two spans' autograph ab --within 50 -- true
   fails 2 'goes without -n' autograph ab --within 50 -n 2 -- true
   fails 2 'from 10 to 60000' autograph ab --within 9 -- true

@@ -5,6 +5,7 @@
 load helpers
 
 setup() {
+  one_thread
   cd "$BATS_TEST_TMPDIR" || return
   traces=$BATS_TEST_DIRNAME/../traces
   # what the numbers below are worked out with, whatever the defaults are
@@ -36,7 +37,7 @@ tiny() {
 
 # number FILTER: from the JSON in the file out.json
 number() {
-  python3 -c 'import json; t = json.load(open("out.json")); print(eval("t" + __import__("sys").argv[1]))' "$1"
+  python3 -IS -c 'import json; t = json.load(open("out.json")); print(eval("t" + __import__("sys").argv[1]))' "$1"
 }
 
 @test "the third play of a tiny trace, worked out by hand" {
@@ -162,7 +163,7 @@ number() {
 @test "the recorded traces: the bars hold, every launch is accounted for, and twice the same" {
   "$autograph" trace simulate --json "$traces"/*.tsv.xz >out.json
   "$autograph" trace simulate --json "$traces"/*.tsv.xz | diff out.json -
-  python3 - <<'PYTHON'
+  python3 -IS - <<'PYTHON'
 import json
 result = json.load(open("out.json"))
 assert len(result["traces"]) == 9

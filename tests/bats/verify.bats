@@ -77,7 +77,7 @@ noticed() {
 @test "whatever the driver gets wrong in a node is noticed, and the program's results are right" {
   local nth plain bad=0 add set
   plain=$(on_simulator lazy "$failing")
-  for nth in 2 1+; do
+  for nth in $(few -1 1+ 2); do
     add=cuGraphAddKernelNode_v2:$nth set=cuGraphKernelNodeSetParams_v2:$nth
     noticed 'argument 0 is 0x' "$add:0" "$set:0" || bad=1
     noticed 'argument 1 is 0x' "$add:8" "$set:8" || bad=1
@@ -130,7 +130,7 @@ noticed() {
   plain=$(on_simulator lazy "$failing")
   for call in cuGraphKernelNodeGetParams_v2 cuGraphMemsetNodeGetParams cuGraphMemcpyNodeGetParams \
     cuGraphKernelNodeSetParams_v2 cuGraphMemsetNodeSetParams cuGraphMemcpyNodeSetParams; do
-    for nth in 1 5 1+; do
+    for nth in $(few 1+ 5 1); do
       echo "$call:$nth"
       SIM_OPTIONS=fail=$call:$nth:801 run -0 verified lazy "$failing"
       [ "$output" = "$plain" ]

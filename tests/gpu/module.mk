@@ -30,7 +30,7 @@ $(GPU)/libplugin_copy.so: $(GPU)/libplugin.so
 $(GPU)/libcount_kernels.so: tests/gpu/count_kernels.c
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) -std=gnu11 -O2 -g -fPIC -fvisibility=hidden -pthread -Wall -Wextra -Werror $(CUDA_CPPFLAGS) \
+	$(Q)$(CC) -std=gnu11 -O2 -g -fPIC -fvisibility=hidden -pthread -Wall -Wextra $(if $(WERROR),-Werror) $(CUDA_CPPFLAGS) \
 	  -isystem $(dir $(GPU_CUPTI)) -shared $< -o $@ $(GPU_CUPTI_LIB) -Wl,-rpath,$(dir $(GPU_CUPTI_LIB))
 
 $(GPU)/doors_%: tests/gpu/doors.cu tests/gpu/gpu.h
@@ -46,7 +46,7 @@ $(GPU)/%: tests/gpu/%.cu tests/gpu/gpu.h
 $(GPU)/driver $(GPU)/handles $(GPU)/doors_driver: $(GPU)/%: tests/gpu/%.c tests/gpu/driver.h
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) -std=gnu11 -O2 -g -pthread -Wall -Wextra -Werror $(CUDA_CPPFLAGS) $< -o $@ $(GPU_DRIVER) -ldl
+	$(Q)$(CC) -std=gnu11 -O2 -g -pthread -Wall -Wextra $(if $(WERROR),-Werror) $(CUDA_CPPFLAGS) $< -o $@ $(GPU_DRIVER) -ldl
 
 $(B)/tests/libaudit.so: tests/gpu/audit.c
 	$(call say,LD,$@)
