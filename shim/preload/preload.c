@@ -49,6 +49,17 @@ static bool is_driver(const void *caller)
            strncmp(base, "libcudadebugger", 15) == 0;
 }
 
+/* A tool's own libraries lie in one folder. What stands in for the driver needs the driver itself: given itself, Nsight
+ * Compute's never comes to an end. */
+static bool is_beside(const void *caller, const char *library)
+{
+    Dl_info info;
+    const char *slash = strrchr(library, '/');
+    return slash != NULL && dladdr(caller, &info) != 0 && info.dli_fname != NULL &&
+           strncmp(info.dli_fname, library, (size_t)(slash - library) + 1) == 0 &&
+           strchr(info.dli_fname + (slash - library) + 1, '/') == NULL;
+}
+
 static char facade_path[PATH_MAX]; /* empty when it cannot be told */
 
 static void find_facade(void)
@@ -79,6 +90,8 @@ void *ag_preload_dlopen(const char **file, unsigned long *mode, const void *call
     if (*file == NULL || !names_driver(*file) || is_driver(caller))
         return (void *)next;
     const char *stand_in = ag_real_stand_in(*file);
+    if (stand_in != NULL && is_beside(caller, stand_in))
+        return (void *)next;
     if (stand_in != NULL) {
         go_blind("a tool has another library in the driver's place");
         *file = stand_in;

@@ -303,7 +303,8 @@ aside() {
 
 @test "another preloaded library that stands in for the driver, before and behind the shim" {
   not_emulated 'an emulator is slow, and the machine makes no difference here'
-  local other=$doors/interpose_driver.so
+  local other=$BATS_TEST_TMPDIR/tool/interpose_driver.so
+  mkdir "${other%/*}" && cp "$doors/interpose_driver.so" "$other"
   others=$other
   for preload in "$other:$shim" "$shim:$other"; do
     same "$doors/linked"

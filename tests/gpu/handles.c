@@ -246,7 +246,8 @@ static void ask(void)
     CODE(launch(inside.f, inside.idle, inside.state, 3));
     CODE(cuMemsetD32Async(inside.state, 1, 8, inside.idle));
     CODE(cuMemcpyDtoH(&value, inside.state, 4));
-    CODE(cuStreamQuery(inside.idle));
+    CUresult done = cuStreamQuery(inside.idle); /* the work may be done by now, or not */
+    printf("cuStreamQuery(inside.idle) -> %s\n", done == CUDA_ERROR_NOT_READY ? "CUDA_SUCCESS" : code_name(done));
     CODE(cuFuncGetAttribute(&(int){0}, SHARED_LIMIT, inside.f));
     CODE(cuStreamSynchronize(inside.idle));
     inside.done++;
