@@ -7,11 +7,13 @@ load helpers
 
 setup() {
   need_simulator
+  limit=30 # seconds
+  [ -z "${TEST_SAN:-}" ] || limit=90
 }
 
 # reported STATUS PROGRAM [ARG…]: without and with the shim the same output, and this status.
 reported() {
-  SAMPLE_TIMEOUT=30 both_ways -w "$1" "$build/tests/reports/$2" "${@:3}"
+  SAMPLE_TIMEOUT=$limit both_ways -w "$1" "$build/tests/reports/$2" "${@:3}"
 }
 
 @test "B01: host and running kernel take turns, without a call" {
