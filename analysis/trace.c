@@ -190,6 +190,9 @@ static const char *parse_call(char *rest, struct ag_trace_event *event)
             !number(&text, 16, end, UINT64_MAX, &event->call[event->call_count]))
             return "the arguments are not up to five hex numbers";
     }
+    if (event->call_count == AG_TRACE_CALL_ARGUMENTS && event->call[4] > AG_TRACE_HOLD_LINE &&
+        event->call[4] - AG_TRACE_HOLD_LINE < AG_TRACE_HOLD_COUNT)
+        event->hold = (enum ag_trace_hold)(event->call[4] - AG_TRACE_HOLD_LINE);
     return rest == NULL ? NULL : "more fields than a call has";
 }
 

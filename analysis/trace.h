@@ -5,7 +5,8 @@
  *   K  time_us  thread  stream  function  gx,gy,gz  bx,by,bz  shared_bytes  attributes  argument,argument,...
  *                                     a kernel launch. attributes: `-` or nothing for none, or id=value,... where value
  *                                     is the first four bytes as a number; arguments: each parameter's bytes in hex
- *   C  time_us  thread  call  a,b,... another driver call and its first arguments, in hex
+ *   C  time_us  thread  call  a,b,... another driver call and its first arguments, in hex. The fifth one of a memset or
+ *                                     copy may say whether it could be held (enum ag_trace_hold)
  *   S  time_us  thread  stream  ops  reason   so many held launches were submitted early
  *
  * Streams and threads are small numbers, 0 the legacy default stream.
@@ -21,6 +22,20 @@
 
 #define AG_TRACE_ATTRIBUTES 16
 #define AG_TRACE_CALL_ARGUMENTS 5
+
+/* Whether a memset or copy could be held, as the shim that recorded it judged: its stream, and the memory on both
+ * sides. Traces of other recorders, and what was recorded before the shim wrote it, do not say. */
+enum ag_trace_hold {
+    AG_TRACE_HOLD_UNSAID,
+    AG_TRACE_HOLD_NO,
+    AG_TRACE_HOLD_YES,
+    AG_TRACE_HOLD_FROM_HOST, /* yes, and it reads pinned host memory */
+    AG_TRACE_HOLD_COUNT
+};
+
+/* In a line that is the fifth argument of the call, this number (`ag_hold0` as bytes) plus the above: readers that do
+ * not know it take it for the register that it is in traces of other recorders. */
+#define AG_TRACE_HOLD_LINE 0x61675f686f6c6430u
 
 enum ag_trace_kind {
     AG_TRACE_ITERATION = 'I',
@@ -52,6 +67,7 @@ struct ag_trace_event {
     uint32_t argument_count;                /* F: parameters; K: arguments */
     uint64_t call[AG_TRACE_CALL_ARGUMENTS]; /* C */
     unsigned call_count;                    /* C */
+    enum ag_trace_hold hold;                /* C */
 };
 
 /* Reads one line, without its newline and terminated by a zero byte. The line is changed: names are terminated in it,

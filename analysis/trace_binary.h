@@ -6,10 +6,12 @@
 #ifndef AG_ANALYSIS_TRACE_BINARY_H
 #define AG_ANALYSIS_TRACE_BINARY_H
 
+#include "analysis/trace.h"
+
 #include <stdint.h>
 
 #define AG_TRACE_MAGIC "AGTRACE"
-#define AG_TRACE_VERSION 1u
+#define AG_TRACE_VERSION 2u /* 1, which is read as well, has no `hold` */
 #define AG_TRACE_BYTE_ORDER 0x01020304u
 
 struct ag_trace_header {
@@ -62,7 +64,8 @@ struct ag_trace_record_call {
     uint64_t stream;    /* the stream argument, when has_stream */
     uint64_t handle;    /* the function that the call is about, when has_handle */
     uint64_t values[4]; /* the first arguments, value_count of them, when they were noted */
-    uint16_t has_stream, has_handle, value_count, unused;
+    uint16_t has_stream, has_handle, value_count;
+    uint16_t hold; /* enum ag_trace_hold; of memsets and copies */
 };
 
 /* Held work that was submitted before its chunk was complete. Followed by the reason with its zero byte. */

@@ -35,6 +35,9 @@ const char ag_tool_trace_usage[] =
         "  F id name size,...                                       a function and the bytes of its parameters\n"
         "  K us thread stream function grid block shared attributes argument,...   a launch; arguments in hex\n"
         "  C us thread call argument,...                            a memset, a copy, or a call that may flush\n"
+        "    the fifth argument of a memset or copy is 61675f686f6c6431 when it could not be held, ...32 when it "
+        "could,\n"
+        "    and ...33 when it could and reads pinned host memory\n"
         "  S us thread stream ops reason                            held launches that were submitted early\n"
         "\n"
         "Exit status: 0, or 2 for wrong usage and for files that are no traces.\n";

@@ -52,7 +52,7 @@ struct ag_trace_call {
     int stream;         /* which argument is the stream; -1 for none */
     int handle;         /* which argument is the function, for ONCE and ATTRIBUTE */
     uint32_t element;   /* MEMSET: bytes of an element */
-    bool host_possible; /* COPY: the source may be host memory */
+    bool host_possible; /* COPY: one side may be host memory */
 };
 
 /* A function that the table does not know submits everything. */

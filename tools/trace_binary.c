@@ -19,6 +19,7 @@ struct layout {
 
 struct conversion {
     FILE *out;
+    uint32_t version;
     struct layout *layouts;
     size_t layout_count;
 };
@@ -120,7 +121,9 @@ static const char *convert_call(struct conversion *c, const unsigned char *bytes
     struct ag_trace_record_call r;
     memcpy(&r, bytes, sizeof r);
     const char *name = text_of(bytes, sizeof r, head->size);
-    if (!name || r.value_count > 4)
+    if (c->version < 2)
+        r.hold = AG_TRACE_HOLD_UNSAID;
+    if (!name || r.value_count > 4 || r.hold >= AG_TRACE_HOLD_COUNT)
         return "a call's record is damaged";
     /* what is not known of the arguments is printed as 0 */
     uint64_t values[AG_TRACE_CALL_ARGUMENTS] = {0};
@@ -134,6 +137,10 @@ static const char *convert_call(struct conversion *c, const unsigned char *bytes
     if (r.has_handle && call.handle >= 0 && call.handle < AG_TRACE_CALL_ARGUMENTS) {
         values[call.handle] = r.handle;
         count = call.handle >= count ? call.handle + 1 : count;
+    }
+    if (r.hold != AG_TRACE_HOLD_UNSAID) {
+        values[4] = AG_TRACE_HOLD_LINE + r.hold;
+        count = 5;
     }
     fprintf(c->out, "C\t%.3f\t%" PRIu32 "\t", microseconds(head), head->thread);
     print_word(c->out, name);
@@ -185,8 +192,9 @@ int ag_trace_binary_to_text(const char *path, const char *binary, size_t length,
     size_t at = sizeof header;
     *left_out = 0;
     memcpy(&header, binary, sizeof header);
-    if (header.byte_order != AG_TRACE_BYTE_ORDER || header.version != AG_TRACE_VERSION)
+    if (header.byte_order != AG_TRACE_BYTE_ORDER || header.version < 1 || header.version > AG_TRACE_VERSION)
         return ag_tool_fail(AG_TOOL_USAGE, "%s is a binary trace of another version or machine", path);
+    c.version = header.version;
     c.out = open_memstream(text, text_length);
     if (!c.out)
         return ag_tool_fail(AG_TOOL_FAILED, "out of memory");

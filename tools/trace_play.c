@@ -206,8 +206,8 @@ static int launch(struct ag_trace_player *player, const struct ag_trace_event *e
     return show(player, event->stream, event->thread, &op);
 }
 
-/* Whether an address may be of pinned or device memory; a trace does not say. The program's heap and its stack are
- * neither. */
+/* Whether an address may be of pinned or device memory, in traces that do not say what could be held. The program's
+ * heap and its stack are neither, where the system places them as it usually does. */
 static bool address_mapped(uint64_t address)
 {
     return address >= 0x7e0000000000u && address < 0x7ff000000000u;
@@ -223,7 +223,10 @@ static int transfer(struct ag_trace_player *player, const struct ag_trace_event 
     uint64_t stream = call->stream >= 0 ? event->call[call->stream] : 0;
     bool copy = call->effect == AG_TRACE_EFFECT_COPY;
     bool holdable = player->captures == 0 && record[2] != 0 && !(stream == 0 && call->per_thread) && stream != 2;
-    if (copy && call->host_possible) {
+    if (event->hold != AG_TRACE_HOLD_UNSAID) {
+        key.from_host = event->hold == AG_TRACE_HOLD_FROM_HOST;
+        holdable = event->hold != AG_TRACE_HOLD_NO;
+    } else if (copy && call->host_possible) {
         key.from_host = !strncmp(event->name, "cuMemcpyHtoD", 12);
         holdable = holdable && address_mapped(record[0]) && address_mapped(record[1]);
     }
@@ -233,7 +236,9 @@ static int transfer(struct ag_trace_player *player, const struct ag_trace_event 
                                                                                        : 0xffu);
     if (!holdable) {
         ag_sim_flush_all(&player->sim, event->thread);
-        return player->captures > 0 ? show(player, stream, event->thread, NULL) : 0;
+        /* without the shim's word it may be a copy that no shim would hold, which is no launch */
+        bool counts = player->captures > 0 || event->hold != AG_TRACE_HOLD_UNSAID;
+        return counts ? show(player, stream, event->thread, NULL) : 0;
     }
     enum ag_op_kind kind = copy ? AG_OP_COPY : AG_OP_MEMSET;
     struct ag_sim_op op = {.kind = kind,

@@ -27,7 +27,7 @@ struct call {
 static void note(const struct call *call, CUstream stream)
 {
     if (call->has_stream)
-        ag_trace_call_stream(call->symbol, stream, call->variant != LEGACY, NULL, 0);
+        ag_trace_call_stream(call->symbol, stream, call->variant != LEGACY);
     else
         ag_trace_call(call->symbol);
 }

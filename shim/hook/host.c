@@ -98,7 +98,7 @@ static bool refused(CUresult result)
 static void before(struct ag_caller *caller, CUstream stream, bool ptsz)
 {
     if (ag_trace_on())
-        ag_trace_call_stream(caller->symbol, stream, ptsz, NULL, 0);
+        ag_trace_call_stream(caller->symbol, stream, ptsz);
     if (ag_shadow_on())
         ag_shadow_flush(stream, ptsz);
     if (atomic_load_explicit(&ag_window_open, memory_order_relaxed) == 0)

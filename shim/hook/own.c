@@ -71,7 +71,7 @@ static void capture_over(void)
     CUresult ag_hook_##symbol params                                                                                   \
     {                                                                                                                  \
         if (ag_trace_on())                                                                                             \
-            ag_trace_call_stream(#symbol, hStream, per_thread, NULL, 0);                                               \
+            ag_trace_call_stream(#symbol, hStream, per_thread);                                                        \
         if (ag_shadow_on())                                                                                            \
             ag_shadow_flush_all();                                                                                     \
         atomic_fetch_add(&ag_window_captures, 1);                                                                      \
@@ -129,7 +129,7 @@ END_CAPTURE(cuStreamEndCapture_ptsz)
     CUresult ag_hook_##symbol(CUstream hStream)                                                                        \
     {                                                                                                                  \
         if (ag_trace_on())                                                                                             \
-            ag_trace_call_stream(#symbol, hStream, false, NULL, 0);                                                    \
+            ag_trace_call_stream(#symbol, hStream, false);                                                             \
         if (ag_shadow_on())                                                                                            \
             ag_shadow_flush(hStream, false);                                                                           \
         ag_order_stream(hStream, false, AG_FLUSH_stream);                                                              \

@@ -84,7 +84,8 @@ struct transfer {
     uint32_t record_size;
     /* begin()'s findings */
     bool certain;
-    enum ag_stat why; /* when not certain */
+    enum ag_stat why;         /* when not certain */
+    enum ag_trace_hold could; /* when not certain, for the trace */
     struct key key;
 };
 
@@ -94,19 +95,14 @@ struct transfer {
 #define MEMSET_MAX ((size_t)1 << 40)
 
 /* Whether the driver would certainly take the op and a node could hold it; fills the key. */
-static bool certain(struct transfer *t)
+static bool recordable(struct transfer *t, enum ag_stat *why)
 {
     CUdevice device;
-    if (!ag_hook_may_hold(&t->why))
-        return false;
-    t->why = AG_BYPASS_rest;
-    if (ag_window_rests())
-        return false;
-    t->why = AG_BYPASS_stream;
+    *why = AG_BYPASS_stream;
     if (t->stream == CU_STREAM_PER_THREAD || (t->stream == NULL && t->ptsz) ||
         ag_real.cuCtxGetDevice(&device) != CUDA_SUCCESS)
         return false;
-    t->why = AG_BYPASS_memory;
+    *why = AG_BYPASS_memory;
     memset(&t->key, 0, sizeof t->key);
     t->key.element = t->element;
     if (t->bytes == 0 || (t->element > 1 && t->target % t->element != 0))
@@ -120,10 +116,52 @@ static bool certain(struct transfer *t)
     return t->key.source.type != 0 && (t->sources & SOURCE(t->key.source.type)) != 0;
 }
 
+/* The same, and it may be held now. */
+static bool certain(struct transfer *t)
+{
+    if (!ag_hook_may_hold(&t->why))
+        return false;
+    t->why = AG_BYPASS_rest;
+    return !ag_window_rests() && recordable(t, &t->why);
+}
+
+static void trace(const struct transfer *t, enum ag_trace_hold could)
+{
+    ag_trace_transfer(t->call, t->stream, t->ptsz, (uint64_t[]){t->target, t->second, t->third}, could);
+}
+
+static enum ag_trace_hold recordable_from(const struct transfer *t)
+{
+    return t->key.source.type == CU_MEMORYTYPE_HOST ? AG_TRACE_HOLD_FROM_HOST : AG_TRACE_HOLD_YES;
+}
+
+/* What the trace says of an op that is not held: the same judgement, where it was not made because nothing is held just
+ * now. Fills the key. Where nothing is held for the driver's or a tool's sake, they are not asked. */
+static enum ag_trace_hold judge(struct transfer *t)
+{
+    enum ag_stat unused;
+    if (ag_window_inside || atomic_load(&ag_window_captures) > 0)
+        return AG_TRACE_HOLD_NO;
+    switch (t->why) {
+    case AG_BYPASS_mode:
+    case AG_BYPASS_alternate:
+    case AG_BYPASS_rest:
+        return recordable(t, &unused) ? recordable_from(t) : AG_TRACE_HOLD_NO;
+    case AG_BYPASS_blind:
+    case AG_BYPASS_tool:
+    case AG_BYPASS_driver:
+        return AG_TRACE_HOLD_UNSAID;
+    default:
+        return AG_TRACE_HOLD_NO;
+    }
+}
+
 /* True when the op is known and now held, with *result set. */
 static bool hold(const struct transfer *t, CUresult *result)
 {
     struct ag_window *w = ag_order_enter(t->stream, t->ptsz);
+    if (ag_trace_on())
+        trace(t, w != NULL ? recordable_from(t) : AG_TRACE_HOLD_NO);
     if (w == NULL)
         return false;
     const struct ag_token *token = ag_token_find(&w->table, t->kind, &t->key, sizeof t->key);
@@ -172,9 +210,9 @@ static void learn(const struct transfer *t)
  * submitted. */
 static bool begin(struct transfer *t, CUresult *result)
 {
-    if (ag_trace_on())
-        ag_trace_call_stream(t->call, t->stream, t->ptsz, (uint64_t[]){t->target, t->second, t->third}, 3);
     t->certain = certain(t);
+    if (!t->certain && ag_trace_on())
+        trace(t, t->could = judge(t));
     if (t->certain && hold(t, result))
         return true;
     ag_order_stream(t->stream, t->ptsz, AG_FLUSH_copy);
@@ -182,18 +220,22 @@ static bool begin(struct transfer *t, CUresult *result)
     return false;
 }
 
-/* The driver is not asked what kind of memory it is: copies that may read host memory are taken for passed. */
+/* Only for a trace is the driver asked what kind of memory it is; else copies that may read host memory are taken for
+ * passed. */
 static void shadow(const struct transfer *t)
 {
-    uint32_t key[2] = {t->element, t->sources};
-    if (atomic_load(&ag_window_captures) > 0 || t->bytes == 0 || (t->sources & SOURCE(CU_MEMORYTYPE_HOST)) != 0) {
+    bool from_host = t->could == AG_TRACE_HOLD_FROM_HOST;
+    uint32_t key[3] = {t->element, t->sources, from_host};
+    bool passed = t->could != AG_TRACE_HOLD_UNSAID ? t->could == AG_TRACE_HOLD_NO
+                                                   : t->bytes == 0 || (t->sources & SOURCE(CU_MEMORYTYPE_HOST)) != 0;
+    if (passed || atomic_load(&ag_window_captures) > 0) {
         ag_shadow_pass();
         return;
     }
     struct ag_sim_op op = {.kind = t->kind,
                            .key = key,
                            .key_size = sizeof key,
-                           .mix = ag_token_transfer_mix(t->kind, t->element, false),
+                           .mix = ag_token_transfer_mix(t->kind, t->element, from_host),
                            .record = t->record,
                            .record_size = t->record_size};
     ag_shadow_launch(t->stream, t->ptsz, &op);

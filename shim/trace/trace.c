@@ -227,7 +227,7 @@ void ag_trace_launch_unread(CUstream stream, bool ptsz, CUfunction function, con
 }
 
 static void write_call(const char *symbol, bool has_stream, CUstream stream, bool ptsz, const void *handle,
-                       const uint64_t *values, unsigned count)
+                       const uint64_t *values, unsigned count, enum ag_trace_hold hold)
 {
     size_t length = strlen(symbol) + 1;
     ag_lock_take(&lock);
@@ -238,6 +238,7 @@ static void write_call(const char *symbol, bool has_stream, CUstream stream, boo
         r->has_handle = handle != NULL;
         r->handle = (uint64_t)(uintptr_t)handle;
         r->value_count = (uint16_t)count;
+        r->hold = (uint16_t)hold;
         for (unsigned i = 0; i < count; i++)
             r->values[i] = values[i];
         memcpy(r + 1, symbol, length);
@@ -247,17 +248,23 @@ static void write_call(const char *symbol, bool has_stream, CUstream stream, boo
 
 void ag_trace_call(const char *symbol)
 {
-    write_call(symbol, false, NULL, false, NULL, NULL, 0);
+    write_call(symbol, false, NULL, false, NULL, NULL, 0, AG_TRACE_HOLD_UNSAID);
 }
 
-void ag_trace_call_stream(const char *symbol, CUstream stream, bool ptsz, const uint64_t *values, unsigned count)
+void ag_trace_call_stream(const char *symbol, CUstream stream, bool ptsz)
 {
-    write_call(symbol, true, stream, ptsz, NULL, values, count);
+    write_call(symbol, true, stream, ptsz, NULL, NULL, 0, AG_TRACE_HOLD_UNSAID);
+}
+
+void ag_trace_transfer(const char *symbol, CUstream stream, bool ptsz, const uint64_t values[3],
+                       enum ag_trace_hold hold)
+{
+    write_call(symbol, true, stream, ptsz, NULL, values, 3, hold);
 }
 
 void ag_trace_call_handle(const char *symbol, const void *handle, const uint64_t *values, unsigned count)
 {
-    write_call(symbol, false, NULL, false, handle, values, count);
+    write_call(symbol, false, NULL, false, handle, values, count, AG_TRACE_HOLD_UNSAID);
 }
 
 void ag_trace_flush(CUstream stream, const char *reason, unsigned ops)

@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include "analysis/trace.h"
 #include "shim/base/cuda.h"
 #include "shim/graph/site.h"
 
@@ -41,9 +42,12 @@ void ag_trace_launch_unread(CUstream stream, bool ptsz, CUfunction function, con
 
 /* A call, without its arguments. */
 void ag_trace_call(const char *symbol);
-/* A call on a stream; values: its first arguments, count (up to 4) of them; may be none. */
-void ag_trace_call_stream(const char *symbol, CUstream stream, bool ptsz, const uint64_t *values, unsigned count);
-/* A call about a function. */
+/* A call on a stream. */
+void ag_trace_call_stream(const char *symbol, CUstream stream, bool ptsz);
+/* A memset or copy, its first three arguments, and whether it could be held. */
+void ag_trace_transfer(const char *symbol, CUstream stream, bool ptsz, const uint64_t values[3],
+                       enum ag_trace_hold hold);
+/* A call about a function; values: its first arguments, count (up to 4) of them. */
 void ag_trace_call_handle(const char *symbol, const void *handle, const uint64_t *values, unsigned count);
 
 /* Held ops of a stream were submitted early. */

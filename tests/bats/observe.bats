@@ -114,6 +114,16 @@ for trace in json.load(sys.stdin)["traces"]:
   [ "$(python3 -IS -c 'import json; print(json.load(open("out.json"))["traces"][0]["replayed"])')" = "$(observed replayable)" ]
 }
 
+@test "a trace says which memory copies read, so that they are foretold with it" {
+  modes "$samples/memset_copy"
+  AUTOGRAPH_MODE=observe AUTOGRAPH_TRACE=$PWD/trace AUTOGRAPH_STATS=$PWD/observe.json on_simulator_shimmed lazy "$samples/memset_copy"
+  echo "$(observed replayable) foretold, $(replayed replayed) replayed"
+  [ "$(observed replayable)" = "$(replayed replayed)" ]
+  [ "$(observed replayable_graphs)" = "$(replayed graph_launches)" ]
+  "$autograph" trace simulate --plays 1 --json trace >out.json
+  [ "$(python3 -c 'import json; print(json.load(open("out.json"))["traces"][0]["replayed"])')" = "$(observed replayable)" ]
+}
+
 @test "profile and report say it" {
   run -0 --separate-stderr on_simulator lazy "$autograph" profile --set COSTS=fixed -- "$samples/sync_every"
   echo "$stderr"

@@ -83,6 +83,19 @@ number() {
   [ "$(number '["traces"][0]["launches"]')" = 4 ]
   graphs $'cuMemcpyHtoDAsync_v2\t7f0000000000,7f1000000000,40,0'
   [ "$(number '["traces"][0]["launches"]')" = 5 ]
+  # the fifth argument is what chance left in a register
+  graphs $'cuMemcpyHtoDAsync_v2\t7f0000000000,5000,40,0,1'
+  [ "$(number '["traces"][0]["launches"]')" = 4 ]
+  # or the shim's own word, which is believed whatever the addresses are
+  [ "$(graphs $'cuMemcpyHtoDAsync_v2\t7f0000000000,7f1000000000,40,0,61675f686f6c6431')" = 2 ]
+  [ "$(number '["traces"][0]["eager"]["passed"]')" = 1 ]
+  [ "$(number '["traces"][0]["launches"]')" = 5 ]
+  graphs $'cuMemcpyHtoDAsync_v2\t7f0000000000,5000,40,0,61675f686f6c6433'
+  [ "$(number '["traces"][0]["eager"]["passed"]')" = 0 ]
+  [ "$(number '["traces"][0]["launches"]')" = 5 ]
+  # so are memsets
+  graphs $'cuMemsetD8Async\t7f0000000000,0,40,0,61675f686f6c6431'
+  [ "$(number '["traces"][0]["eager"]["passed"]')" = 1 ]
 }
 
 @test "launches that cannot be held: an attribute, a capture of the program" {

@@ -72,6 +72,28 @@ static void the_other_lines_are_read(void)
     EQUAL(e.call_count, 0);
 }
 
+static void the_fifth_argument_may_say_what_could_be_held(void)
+{
+    static const struct {
+        const char *line;
+        enum ag_trace_hold hold;
+    } lines[] = {
+            {"C\t7\t2\tcuMemcpyAsync\t1,2,3,4,61675f686f6c6431", AG_TRACE_HOLD_NO},
+            {"C\t7\t2\tcuMemcpyAsync\t1,2,3,4,61675f686f6c6432", AG_TRACE_HOLD_YES},
+            {"C\t7\t2\tcuMemcpyAsync\t1,2,3,4,61675f686f6c6433", AG_TRACE_HOLD_FROM_HOST},
+            {"C\t7\t2\tcuMemcpyAsync\t1,2,3,4,61675f686f6c6434", AG_TRACE_HOLD_UNSAID},
+            {"C\t7\t2\tcuMemcpyAsync\t1,2,3,4,61675f686f6c6430", AG_TRACE_HOLD_UNSAID},
+            {"C\t7\t2\tcuMemcpyAsync\t1,2,3,4,0", AG_TRACE_HOLD_UNSAID},
+            {"C\t7\t2\tcuMemcpyAsync\t1,2,3,4,7f0000000000", AG_TRACE_HOLD_UNSAID},
+            {"C\t7\t2\tcuMemcpyAsync\t1,2,3,61675f686f6c6432", AG_TRACE_HOLD_UNSAID},
+    };
+    struct ag_trace_event e;
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        EQUAL(parse(lines[i].line, &e), 0);
+        EQUAL(e.hold, lines[i].hold);
+    }
+}
+
 static void malformed_lines_are_refused(void)
 {
     static const char *const lines[] = {
@@ -138,6 +160,7 @@ static const struct unit_case cases[] = {
         {"a launch is read", a_launch_is_read},
         {"a launch may lack attributes and arguments", a_launch_may_lack_attributes_and_arguments},
         {"the other lines are read", the_other_lines_are_read},
+        {"the fifth argument may say what could be held", the_fifth_argument_may_say_what_could_be_held},
         {"malformed lines are refused", malformed_lines_are_refused},
         {"a cut-off launch is refused or does not fit", a_cut_off_launch_is_refused_or_does_not_fit},
 };
