@@ -270,10 +270,6 @@ static void earn(struct ag_book *book, double us)
 /* Shorter chunks are not built ahead: what is cut off by a flush or a first launch seldom comes back. */
 #define AHEAD_MIN 8
 
-/* Shorter chunks come back by chance where a few kernels follow each other in any order, and each launch of their
- * graphs saves little, if anything: their graphs must pay. Longer ones always do. */
-#define SHORT 4
-
 /* What launching an instance with so many patched nodes saves against submitting its ops one by one; may be negative.
  */
 static double saving(const struct ag_book *book, unsigned length, unsigned patched)
@@ -297,7 +293,7 @@ static bool first_pays(struct ag_book *book, const struct ag_chunk *chunk)
 {
     if (chunk->sightings < book->params.build_after)
         return build_ahead(book, chunk);
-    return chunk->length >= SHORT ||
+    return chunk->length >= AG_BOOK_SHORT ||
            chunk->sightings * saving(book, chunk->length, 0) >= book->params.build_us * chunk->length;
 }
 
@@ -411,7 +407,7 @@ void ag_book_choose(struct ag_book *book, const struct ag_token *const *tokens, 
         }
         list_differing(choice, records);
     }
-    if (length >= SHORT || saving(book, length, choice->differing) > 0)
+    if (length >= AG_BOOK_SHORT || saving(book, length, choice->differing) > 0)
         choice->action = AG_BOOK_LAUNCH;
 }
 

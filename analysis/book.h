@@ -48,6 +48,10 @@ struct ag_book_params {
     size_t max_bytes;     /* host memory for chunks and instances, before the least recently used chunk is forgotten */
 };
 
+/* Shorter chunks come back by chance where a few kernels follow each other in any order, and each launch of their
+ * graphs saves little, if anything: their graphs must pay. Longer ones always do. */
+#define AG_BOOK_SHORT 4
+
 /* The advance is what a process may lose in all, so only its first books get one. */
 #define AG_BOOK_ADVANCED 4
 

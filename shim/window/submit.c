@@ -80,20 +80,12 @@ static void measured(double *price, uint64_t start, unsigned n)
     ag_price_draw(price, (double)(ag_clock_ns() - start) / 1e3 / n);
 }
 
-/* Draws the price of a launch towards what the launch of a graph of n nodes has cost since start: down fast and up
- * slowly, since a launch that waits for room in the device's queue tells nothing. Never far above the price of an op,
- * so that graphs are given another chance. */
+/* The same for the price of a launch, of a graph of n nodes. Never far above the price of an op. */
 static void measured_launch(struct ag_book_params *params, uint64_t start, unsigned n)
 {
-    if (ag_options.costs != AG_COSTS_MEASURED)
-        return;
-    double us = (double)(ag_clock_ns() - start) / 1e3 - params->node_us * n, *price = &params->launch_us;
-    if (us < *price)
-        *price += (us - *price) / 8;
-    else
-        *price += ((us < 2 * *price ? us : 2 * *price) - *price) / 128;
-    if (*price > LAUNCH_OPS_MAX * params->saved_us)
-        *price = LAUNCH_OPS_MAX * params->saved_us;
+    if (ag_options.costs == AG_COSTS_MEASURED)
+        ag_price_draw_launch(&params->launch_us, (double)(ag_clock_ns() - start) / 1e3 - params->node_us * n,
+                             LAUNCH_OPS_MAX * params->saved_us);
 }
 
 /* Submits one op; where memory is short the window's graphs go first. */
@@ -353,6 +345,8 @@ CUresult ag_submit_held(struct ag_window *w, struct ag_held *h)
     if (ready && launch(w, h, &part, &choice, &code))
         return code;
     w->book.previous = NULL;
+    if (choice.action == AG_BOOK_EAGER && part.length < AG_BOOK_SHORT && ag_options.costs == AG_COSTS_MEASURED)
+        ag_price_declined(&w->book.params.launch_us);
     bool blocked = choice.chunk != NULL && ag_book_blocked(choice.chunk);
     if (choice.action == AG_BOOK_EAGER && choice.instance == NULL && !blocked &&
         (code = submit_by_templates(w, h)) == CUDA_ERROR_NOT_PERMITTED)

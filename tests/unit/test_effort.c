@@ -1,5 +1,7 @@
-/* Tests of analysis/effort.h and analysis/template.h: what is done about work that does not repeat. */
+/* Tests of analysis/effort.h, analysis/price.h and analysis/template.h: what is done about work that does not repeat.
+ */
 #include "analysis/effort.h"
+#include "analysis/price.h"
 #include "analysis/template.h"
 #include "tests/unit/unit.h"
 
@@ -29,10 +31,12 @@ static void work_that_pays_never_rests(void)
 static void work_that_does_not_pay_is_held_for_a_tenth(void)
 {
     struct ag_effort effort = {0};
-    EQUAL(held_of(&effort, AG_EFFORT_TRIAL, 0), AG_EFFORT_TRIAL);
-    EQUAL(held_of(&effort, AG_EFFORT_TRIAL * AG_EFFORT_REST, 0), 0);
-    EQUAL(held_of(&effort, 2 * AG_EFFORT_TRIAL, 0), 2 * AG_EFFORT_TRIAL);
-    EQUAL(held_of(&effort, 2 * AG_EFFORT_TRIAL * AG_EFFORT_REST, 0), 0);
+    static const unsigned rests[] = {1, AG_EFFORT_SECOND, AG_EFFORT_REST, AG_EFFORT_REST};
+    for (unsigned i = 0; i < 4; i++) {
+        unsigned trial = AG_EFFORT_TRIAL << i;
+        EQUAL(held_of(&effort, trial, 0), trial);
+        EQUAL(held_of(&effort, trial * rests[i], 0), 0);
+    }
     struct ag_effort endless = {0};
     unsigned n = 200000000;
     EXPECT(held_of(&endless, n, 1) < n / 8);
@@ -41,13 +45,37 @@ static void work_that_does_not_pay_is_held_for_a_tenth(void)
 static void a_trial_that_pays_ends_the_resting(void)
 {
     struct ag_effort effort = {0};
-    held_of(&effort, 3 * AG_EFFORT_TRIAL, 0); /* somewhere in its first rest */
-    held_of(&effort, AG_EFFORT_TRIAL * AG_EFFORT_REST + 4 * AG_EFFORT_TRIAL, 16);
+    held_of(&effort, 6 * AG_EFFORT_TRIAL, 0); /* somewhere in its second rest */
+    held_of(&effort, 2 * AG_EFFORT_TRIAL * AG_EFFORT_SECOND + 8 * AG_EFFORT_TRIAL, 16);
     EQUAL(held_of(&effort, 1000000, 16), 1000000);
     /* and the next trial is a short one again */
     held_of(&effort, AG_EFFORT_TRIAL, 0);
-    held_of(&effort, AG_EFFORT_TRIAL, 0);
-    EXPECT(effort.rest > 0 && effort.rest <= AG_EFFORT_TRIAL * AG_EFFORT_REST);
+    EXPECT(effort.rest > 0 && effort.rest <= AG_EFFORT_TRIAL);
+}
+
+/* A launch that waited once must not cost a program its graphs; one that is dear is tried seldom. */
+static void a_price_that_is_too_high_comes_down(void)
+{
+    double price = 2;
+    for (int i = 0; i < 400; i++)
+        ag_price_draw_launch(&price, 1000, 8);
+    EXPECT(price > 7.9 && price <= 8);
+    unsigned declined = 0, tried = 0;
+    for (; price >= 4; declined++)
+        ag_price_declined(&price);
+    EXPECT(declined > 10000 && declined < 30000);
+    ag_price_draw_launch(&price, 2, 8);
+    EXPECT(price < 3.8);
+    for (price = 4, declined = 0; declined < 100000;) { /* an op costs 4, and a launch 6 */
+        if (price < 4) {
+            ag_price_draw_launch(&price, 6, 8);
+            tried++;
+        } else {
+            ag_price_declined(&price);
+            declined++;
+        }
+    }
+    EXPECT(tried > 10 && tried * 50 < declined);
 }
 
 static unsigned released;
@@ -120,6 +148,7 @@ static const struct unit_case cases[] = {
         {"work that pays never rests", work_that_pays_never_rests},
         {"work that does not pay is held for a tenth of the time", work_that_does_not_pay_is_held_for_a_tenth},
         {"a trial that pays ends the resting", a_trial_that_pays_ends_the_resting},
+        {"a price that is too high comes down", a_price_that_is_too_high_comes_down},
         {"a template is built for lengths that come back", a_template_is_built_for_lengths_that_come_back},
         {"a chunk goes out through the longest templates", a_chunk_goes_out_through_the_longest_templates},
         {"a refused template is given back and tried less and less",
