@@ -17,7 +17,8 @@
 static pthread_rwlock_t changing = PTHREAD_RWLOCK_INITIALIZER;
 static atomic_uint sets; /* of the program */
 
-/* Tries to find the program not setting limits while what is held is submitted. */
+/* Tries to find the program not setting limits while what is held is submitted. Then it has to wait for that, although
+ * what it does meanwhile may be what a full queue waits for: rather that than a launch refused that was accepted. */
 #define LOWER_TRIES 8
 
 /* Submits what may need a higher limit, and keeps the program from setting any until lower_end(). No lock held. */
@@ -28,8 +29,12 @@ static void lower_begin(void)
         unsigned before = atomic_load(&sets);
         ag_order_all(AG_FLUSH_module, AG_WAIT_SOME);
         pthread_rwlock_wrlock(&changing);
-        if (atomic_load(&sets) == before || tries == LOWER_TRIES)
+        if (atomic_load(&sets) == before)
             return;
+        if (tries == LOWER_TRIES) {
+            ag_order_all(AG_FLUSH_module, AG_WAIT_SOME);
+            return;
+        }
         pthread_rwlock_unlock(&changing);
     }
 }
