@@ -27,12 +27,12 @@ static void lower_begin(void)
     ag_lock_expect(AG_RANK_NONE);
     for (int tries = 0;; tries++) {
         unsigned before = atomic_load(&sets);
-        ag_order_all(AG_FLUSH_module, AG_WAIT_SOME);
+        ag_order_all(AG_FLUSH_module, AG_WAIT_LONG);
         pthread_rwlock_wrlock(&changing);
         if (atomic_load(&sets) == before)
             return;
         if (tries == LOWER_TRIES) {
-            ag_order_all(AG_FLUSH_module, AG_WAIT_SOME);
+            ag_order_all(AG_FLUSH_module, AG_WAIT_LONG);
             return;
         }
         pthread_rwlock_unlock(&changing);
@@ -244,7 +244,7 @@ static CUresult set(void *handle, bool is_kernel, CUfunction_attribute attribute
         return CUDA_SUCCESS;
     static struct ag_caller caller = AG_CALLER("cuFuncSetAttribute, cuKernelSetAttribute");
     ag_stats_caller(&caller);
-    ag_order_all(AG_FLUSH_module, AG_WAIT_SOME);
+    ag_order_all(AG_FLUSH_module, AG_WAIT_LONG);
     pthread_rwlock_rdlock(&changing);
     CUresult result = set_told(entry, handle, is_kernel, value);
     pthread_rwlock_unlock(&changing);

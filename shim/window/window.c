@@ -159,6 +159,12 @@ static CUresult submit(struct ag_window *w, enum ag_stat reason, bool cut)
     return result;
 }
 
+/* Whether the last op is the calling thread's. */
+static bool is_own(const struct ag_window *w)
+{
+    return atomic_load_explicit(&w->owner, memory_order_relaxed) == ag_window_thread();
+}
+
 CUresult ag_window_add(struct ag_window *w, const struct ag_token *token, bool is_held)
 {
     struct ag_held *held = &w->held;
@@ -172,7 +178,7 @@ CUresult ag_window_add(struct ag_window *w, const struct ag_token *token, bool i
     }
     held->tokens[held->length++] = token;
     held->used += token->record_size;
-    w->owner = ag_window_thread();
+    atomic_store_explicit(&w->owner, ag_window_thread(), memory_order_relaxed);
     atomic_fetch_add_explicit(&w->progress, 1, memory_order_relaxed);
     if (!is_held) {
         held->submitted = held->length;
@@ -189,8 +195,10 @@ CUresult ag_window_add(struct ag_window *w, const struct ag_token *token, bool i
     return CUDA_SUCCESS;
 }
 
-/* Longer than any submission that does not wait for the device, in milliseconds. */
+/* Longer than any submission that does not wait for the device, in milliseconds; and than any whose thread another one
+ * keeps from its processor. */
 #define PATIENCE_MS 10
+#define LONG_PATIENCE_MS 1000
 
 /* Whether the thread is inside a host function or callback, as far as can be told: some drivers refuse every call
  * there. */
@@ -206,8 +214,8 @@ static bool lock(struct ag_lock *lock, enum ag_patience patience)
         return true;
     if (patience == AG_WAIT_NO || inside())
         return false;
-    if (patience == AG_WAIT_SOME)
-        return ag_lock_try_for(lock, PATIENCE_MS);
+    if (patience != AG_WAIT_YES)
+        return ag_lock_try_for(lock, patience == AG_WAIT_SOME ? PATIENCE_MS : LONG_PATIENCE_MS);
     ag_lock_take(lock);
     return true;
 }
@@ -216,7 +224,7 @@ bool ag_window_lock_more(struct ag_window *w, enum ag_patience patience)
 {
     bool busy = !ag_lock_try(&w->submitting);
     /* nobody but the submitter has this lock without the other */
-    if (busy && !lock(&w->submitting, w->owner == ag_window_thread() ? AG_WAIT_YES : patience))
+    if (busy && !lock(&w->submitting, is_own(w) ? AG_WAIT_YES : patience))
         return false;
     if (w->handed_over) {
         ag_handover_ended(&w->handover, busy || w->handed.length > 0);
@@ -227,7 +235,7 @@ bool ag_window_lock_more(struct ag_window *w, enum ag_patience patience)
 
 bool ag_window_lock(struct ag_window *w, enum ag_patience patience)
 {
-    if (!lock(&w->lock, patience))
+    if (!lock(&w->lock, patience != AG_WAIT_NO && is_own(w) ? AG_WAIT_YES : patience))
         return false;
     if (ag_window_lock_more(w, patience))
         return true;
@@ -293,7 +301,7 @@ bool ag_window_flush(struct ag_window *w, enum ag_stat reason, enum ag_patience 
         bool within = (open & AG_OPEN_HELD) != 0;
         if (within && reason == AG_FLUSH_watchdog)
             ag_stall_note(&w->stalls, place(w));
-        bool cut = within && reason != AG_FLUSH_watchdog && w->owner == ag_window_thread();
+        bool cut = within && reason != AG_FLUSH_watchdog && is_own(w);
         CUresult result = ag_window_submit(w, reason, cut);
         if (result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_PERMITTED)
             atomic_store(&ag_window_deferred, (int)result);

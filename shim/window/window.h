@@ -54,13 +54,13 @@ struct ag_window {
     bool holdable;
     CUdevice device;
     struct ag_target target;
-    atomic_uint open;        /* some op is not with the driver yet: AG_OPEN_ bits */
-    atomic_bool stale;       /* the code behind the tokens changed */
-    atomic_bool pinned;      /* some token is a copy from pinned host memory */
-    atomic_uint progress;    /* changes with every op; the watchdog looks at it, */
-    atomic_uint submissions; /* and at this, which changes whenever held ops are submitted */
-    struct ag_held held;     /* the open chunk */
-    const void *owner;       /* the thread that added the last op */
+    atomic_uint open;            /* some op is not with the driver yet: AG_OPEN_ bits */
+    atomic_bool stale;           /* the code behind the tokens changed */
+    atomic_bool pinned;          /* some token is a copy from pinned host memory */
+    atomic_uint progress;        /* changes with every op; the watchdog looks at it, */
+    atomic_uint submissions;     /* and at this, which changes whenever held ops are submitted */
+    struct ag_held held;         /* the open chunk */
+    _Atomic(const void *) owner; /* the thread that added the last op; no barriers */
     struct ag_cutter cutter;
     struct ag_stalls stalls;
     struct ag_cut_params cut;
@@ -128,15 +128,16 @@ CUresult ag_window_submit(struct ag_window *window, enum ag_stat reason, bool cu
 enum ag_patience {
     AG_WAIT_NO,   /* leave it alone: the thread makes progress by itself */
     AG_WAIT_SOME, /* wait as long as a submission takes that is not blocked, then leave it alone */
+    AG_WAIT_LONG, /* the same, also if its thread gets no processor: an op that was accepted would be refused else */
     AG_WAIT_YES
 };
 
 /* Flushes one window of any context. Returns whether anything was held. */
 bool ag_window_flush(struct ag_window *window, enum ag_stat reason, enum ag_patience patience);
 
-/* Takes both of the window's locks; false when patience ran out. Inside a host function there is none. The submitter's
- * own work on a chunk of the calling thread is waited for in any case, as the thread would have done that work itself.
- */
+/* Takes both of the window's locks; false when patience ran out. Inside a host function there is none. What another
+ * thread submits for the calling one is waited for as long as it takes, as it would have waited in its own launch: the
+ * submitter's work on its chunk in any case, all other unless AG_WAIT_NO. */
 bool ag_window_lock(struct ag_window *window, enum ag_patience patience);
 void ag_window_unlock(struct ag_window *window);
 

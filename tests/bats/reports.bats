@@ -41,6 +41,11 @@ reported() {
   local schedules=(lazy eager) # the random one pauses, and this takes many rounds
   AUTOGRAPH_HOLD_US=10 reported 0 limit_beside_destroy
 }
+@test "a limit is lowered while another thread's submission is kept from the processor: nothing is refused late" {
+  AUTOGRAPH_HOLD_US=100 SIM_OPTIONS=slow=cuLaunchKernel:1+:30000 reported 0 limit_beside_slow other
+  local schedules=(eager)
+  AUTOGRAPH_HOLD_US=100 SIM_OPTIONS=slow=cuLaunchKernel:2:1500000 reported 0 limit_beside_slow own # beyond any patience
+}
 @test "B05: a module is unloaded beside another thread's launches" { reported 0 unload_beside_launches; }
 @test "a first launch beside another thread's launches on the same stream" { reported 0 first_launch_beside_launches; }
 @test "a question about occupancy does not take shared memory from a held launch" { reported 0 occupancy_after_lowering; }

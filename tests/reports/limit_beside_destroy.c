@@ -2,7 +2,7 @@
  * call, and is told what it has set; another makes and destroys contexts that have nothing to do with it. */
 #include "tests/reports/reports.h"
 
-enum { ROUNDS = 2000 };
+enum { ROUNDS = 10000 };
 
 static atomic_bool ended;
 

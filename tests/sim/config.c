@@ -92,6 +92,19 @@ static bool read_corruptions(char *text)
     return true;
 }
 
+static bool read_slow(char *text)
+{
+    char *rest = NULL;
+    for (char *item = strtok_r(text, ";", &rest); item; item = strtok_r(NULL, ";", &rest)) {
+        struct sim_slowness *slow = &sim_config.slow[sim_config.n_slow];
+        char *us = sim_config.n_slow < SIM_FAILURES_MAX ? read_nth(&slow->call, item) : NULL;
+        if (!us || !read_number(us, &slow->us) || slow->us > 10000000)
+            return false;
+        sim_config.n_slow++;
+    }
+    return true;
+}
+
 static bool read_drains(char *text)
 {
     char *rest = NULL;
@@ -137,6 +150,8 @@ static bool read_setting(const char *name, char *value)
         return read_corruptions(value);
     if (!strcmp(name, "drain"))
         return read_drains(value);
+    if (!strcmp(name, "slow"))
+        return read_slow(value);
     if (!strcmp(name, "log"))
         return read_text(sim_config.log, sizeof(sim_config.log), value);
     if (!strcmp(name, "report"))

@@ -13,7 +13,10 @@
  *   fail=FUNCTION:NTH:CODE[;..]  the NTH call of FUNCTION returns CODE and does nothing (NTH+: all from there on)
  *   corrupt=FUNCTION:NTH:FIELD[;..]  what a graph's node takes in such a call is off by one. FIELD: the number of
  *                                an argument byte, function, grid, block, shared, target, source, value, element or
- * size drain=FUNCTION[;..]          these calls first wait for the context's work, as set-up calls of a real driver may
+ *                                size
+ *   drain=FUNCTION[;..]          these calls first wait for the context's work, as set-up calls of a real driver may
+ *   slow=FUNCTION:NTH:US[;..]    the NTH call of FUNCTION (NTH+: all from there on) takes so much longer, as when
+ *                                its thread gets no processor; calls of other threads do not
  *   log=PATH                     one line a call and one an executed op (- is stderr, %p the process id)
  *   report=PATH                  counters and virtual clock as one JSON line at exit (- is stdout, %p the process id)
  *   deinit=0                     calls in exit handlers still work
@@ -39,6 +42,11 @@ struct sim_failure {
     CUresult code;
 };
 
+struct sim_slowness {
+    struct sim_nth call;
+    unsigned long us;
+};
+
 struct sim_corruption {
     struct sim_nth call;
     char field[16];
@@ -55,6 +63,8 @@ struct sim_config {
     size_t n_failures;
     struct sim_corruption corruptions[SIM_FAILURES_MAX];
     size_t n_corruptions;
+    struct sim_slowness slow[SIM_FAILURES_MAX];
+    size_t n_slow;
     char drains[SIM_DRAINS_MAX][64];
     size_t n_drains;
     char log[512], report[512];

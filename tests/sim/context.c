@@ -121,9 +121,14 @@ static void destroy(struct sim_ctx *ctx)
 {
     sim_ctx_drain(ctx);
     ctx->dead = true;
-    for (struct sim_ctx *other = all; other; other = other->next)
+    for (struct sim_ctx **at = &all, *other; (other = *at) != NULL;) {
         if (other->peers[ctx->device] == ctx)
             other->peers[ctx->device] = NULL;
+        if (other == ctx)
+            *at = other->next;
+        else
+            at = &other->next;
+    }
     /* Handles first: draining released the lock, but nothing below does. */
     struct sim_stream *stream = ctx->streams;
     while (stream) {

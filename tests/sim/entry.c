@@ -80,6 +80,22 @@ static const char *requested_corruption(enum sim_fn fn)
     return field;
 }
 
+/* Gives the lock to others meanwhile. */
+static void requested_slowness(enum sim_fn fn)
+{
+    static unsigned long seen[SIM_FAILURES_MAX];
+    unsigned long us = 0;
+    for (size_t i = 0; i < sim_config.n_slow; i++)
+        if (is_nth(&sim_config.slow[i].call, fn, &seen[i]))
+            us = sim_config.slow[i].us;
+    if (us == 0)
+        return;
+    struct timespec nap = {.tv_sec = (time_t)(us / 1000000), .tv_nsec = (long)(us % 1000000) * 1000};
+    pthread_mutex_unlock(&sim_lock);
+    nanosleep(&nap, NULL);
+    pthread_mutex_lock(&sim_lock);
+}
+
 static void requested_drain(enum sim_fn fn)
 {
     struct sim_ctx *ctx = sim_ctx_peek();
@@ -101,6 +117,8 @@ static CUresult enter(struct sim_call *call)
     pthread_mutex_lock(&sim_lock);
     call->locked = true;
     sim_config_load();
+    if (sim_config.n_slow)
+        requested_slowness(call->fn);
     if (!sim_self.number)
         sim_self.number = ++threads;
     call->outer_ptsz = sim_self.ptsz;

@@ -1,6 +1,9 @@
 /* Errors that stick, failures on request, fork, exit, lookup, log and report. */
+#define _GNU_SOURCE
 #include "tests/sim/suite/tap.h"
 
+#include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,6 +47,34 @@ static void failures_on_request(void)
     OK(tap_step(data, 5, NULL));
     OK(cuCtxSynchronize());
     EXPECT(tap_word(data) == 65); /* the failed one did nothing */
+}
+
+static void *call_slow(void *unused)
+{
+    int version;
+    OK(cuDriverGetVersion(&version)); /* the second one */
+    return unused;
+}
+
+/* The call of one thread takes its time, which those of another do not wait for. */
+static void slow_on_request(void)
+{
+    struct timespec begin, end;
+    pthread_t thread;
+    int version;
+    CUdevice device;
+    OK(cuInit(0));
+    OK(cuDriverGetVersion(&version));
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    EXPECT(pthread_create(&thread, NULL, call_slow, NULL) == 0);
+    tap_sleep_ms(50);
+    for (int i = 0; i < 100; i++)
+        OK(cuDeviceGet(&device, 0));
+    EXPECT(pthread_tryjoin_np(thread, NULL) == EBUSY);
+    pthread_join(thread, NULL);
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    EXPECT((end.tv_sec - begin.tv_sec) * 1000 + (end.tv_nsec - begin.tv_nsec) / 1000000 >= 1000);
+    OK(cuDriverGetVersion(&version));
 }
 
 static void drain_on_request(void)
@@ -220,6 +251,7 @@ static const struct tap_case cases[] = {
         {"a fault poisons the context until it is reset", NULL, sticky},
         {"calls fail on request", "fail=cuMemAlloc:2:2;cuLaunchKernel:3:701", failures_on_request},
         {"calls drain the device on request", "schedule=lazy,idle_ms=5000,drain=cuGraphCreate", drain_on_request},
+        {"calls are slow on request", "slow=cuDriverGetVersion:2:1000000", slow_on_request},
         {"a forked child is told that the driver is not initialised", NULL, forked_child},
         {"exit with pending work", NULL, exit_with_work},
         {"before and after cuInit", "driver=12040,devices=2", before_init},
