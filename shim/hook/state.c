@@ -12,7 +12,7 @@
 static void before(bool changes, enum ag_stat reason)
 {
     if (atomic_load_explicit(&ag_window_open, memory_order_relaxed) != 0)
-        ag_order_all(reason, AG_WAIT_SOME);
+        ag_order_all(reason, AG_WAIT_LONG);
     if (changes)
         ag_window_forget_code(AG_WAIT_SOME);
 }

@@ -235,7 +235,7 @@ bool ag_window_lock_more(struct ag_window *w, enum ag_patience patience)
 
 bool ag_window_lock(struct ag_window *w, enum ag_patience patience)
 {
-    if (!lock(&w->lock, patience != AG_WAIT_NO && is_own(w) ? AG_WAIT_YES : patience))
+    if (!lock(&w->lock, patience == AG_WAIT_LONG && is_own(w) ? AG_WAIT_YES : patience))
         return false;
     if (ag_window_lock_more(w, patience))
         return true;

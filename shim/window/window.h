@@ -128,7 +128,7 @@ CUresult ag_window_submit(struct ag_window *window, enum ag_stat reason, bool cu
 enum ag_patience {
     AG_WAIT_NO,   /* leave it alone: the thread makes progress by itself */
     AG_WAIT_SOME, /* wait as long as a submission takes that is not blocked, then leave it alone */
-    AG_WAIT_LONG, /* the same, also if its thread gets no processor: an op that was accepted would be refused else */
+    AG_WAIT_LONG, /* the same, also if its thread gets no processor: what is held must not meet what is set next */
     AG_WAIT_YES
 };
 
@@ -137,7 +137,8 @@ bool ag_window_flush(struct ag_window *window, enum ag_stat reason, enum ag_pati
 
 /* Takes both of the window's locks; false when patience ran out. Inside a host function there is none. What another
  * thread submits for the calling one is waited for as long as it takes, as it would have waited in its own launch: the
- * submitter's work on its chunk in any case, all other unless AG_WAIT_NO. */
+ * submitter's work on its chunk in any case, all other where AG_WAIT_LONG is given. At exit it is not, since the
+ * calling thread may have been interrupted with the lock by the signal whose handler ends the process. */
 bool ag_window_lock(struct ag_window *window, enum ag_patience patience);
 void ag_window_unlock(struct ag_window *window);
 

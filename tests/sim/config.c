@@ -22,15 +22,11 @@ static const struct {
     unsigned long *value;
     unsigned long least, most;
 } numbers[] = {
-        {"idle_ms", &sim_config.idle_ms, 1, 60000},
-        {"patience", &sim_config.patience, 1, 1000000},
-        {"delay_us", &sim_config.delay_us, 1, 100000},
-        {"queue", &sim_config.queue, 1, 1000000},
-        {"devices", &sim_config.devices, 0, SIM_DEVICES_MAX},
-        {"driver", &sim_config.driver, 11000, 99990},
-        {"memory_mb", &sim_config.memory_mb, 1, 65536},
-        {"graph_kb", &sim_config.graph_kb, 0, 1048576},
-        {"deinit", &sim_config.deinit, 0, 1},
+        {"idle_ms", &sim_config.idle_ms, 1, 60000},         {"patience", &sim_config.patience, 1, 1000000},
+        {"preempt_us", &sim_config.preempt_us, 0, 1000000}, {"delay_us", &sim_config.delay_us, 1, 100000},
+        {"queue", &sim_config.queue, 1, 1000000},           {"devices", &sim_config.devices, 0, SIM_DEVICES_MAX},
+        {"driver", &sim_config.driver, 11000, 99990},       {"memory_mb", &sim_config.memory_mb, 1, 65536},
+        {"graph_kb", &sim_config.graph_kb, 0, 1048576},     {"deinit", &sim_config.deinit, 0, 1},
 };
 
 static bool read_number(const char *text, unsigned long *out)

@@ -4,6 +4,8 @@
  *   seed=N                       of the random schedule
  *   idle_ms=N                    lazy, random: work starts after so long without a driver call (default 3)
  *   patience=N                   lazy: the N-th not-ready answer of a query starts the work (default 3)
+ *   preempt_us=N                 one call in 256 takes up to so much longer, before or after its work, as when its
+ *                                thread gets no processor (default 0)
  *   delay_us=N                   random: longest nap before an op, which one in 16 takes (default 200)
  *   queue=N                      ops a stream holds before enqueueing waits (default 1024)
  *   devices=N                    default 1
@@ -58,7 +60,7 @@ struct sim_corruption {
 struct sim_config {
     enum sim_schedule schedule;
     uint64_t seed;
-    unsigned long idle_ms, patience, delay_us, queue, devices, driver, memory_mb, graph_kb, deinit;
+    unsigned long idle_ms, patience, preempt_us, delay_us, queue, devices, driver, memory_mb, graph_kb, deinit;
     struct sim_failure failures[SIM_FAILURES_MAX];
     size_t n_failures;
     struct sim_corruption corruptions[SIM_FAILURES_MAX];

@@ -12,6 +12,7 @@ static struct {
     unsigned int flags;
 } primaries[SIM_DEVICES_MAX];
 static struct sim_ctx *all;
+static struct sim_ctx *ended; /* never freed: pending work and threads' stacks may refer to them */
 static uint64_t next_id = 1;
 
 static void forked(void)
@@ -129,6 +130,8 @@ static void destroy(struct sim_ctx *ctx)
         else
             at = &other->next;
     }
+    ctx->next = ended;
+    ended = ctx;
     /* Handles first: draining released the lock, but nothing below does. */
     struct sim_stream *stream = ctx->streams;
     while (stream) {

@@ -214,8 +214,9 @@ void sim_stream_release(struct sim_stream *stream);
 /* Resolves a stream argument in the current context. */
 CUresult sim_stream_find(CUstream handle, struct sim_stream **out);
 bool sim_stream_blocking(const struct sim_stream *stream);
-void sim_sched_touch(void); /* a driver call happened: restarts the idle timer */
-uint64_t sim_now_ns(void);  /* monotonic, no lock needed */
+void sim_sched_touch(void);         /* a driver call happened: restarts the idle timer */
+uint64_t sim_now_ns(void);          /* monotonic, no lock needed */
+uint64_t sim_dice(uint64_t number); /* random, of the seed and this number alone */
 
 /* ---- contexts and devices (context.c, device.c) ---- */
 struct sim_ctx {

@@ -17,6 +17,7 @@ unsigned long sim_calls[SIM_FN_COUNT];
 struct sim_call {
     enum sim_fn fn;
     uint64_t order;
+    unsigned long nap_us; /* when it is done */
     bool locked, outer_ptsz;
 };
 
@@ -80,19 +81,36 @@ static const char *requested_corruption(enum sim_fn fn)
     return field;
 }
 
-/* Gives the lock to others meanwhile. */
-static void requested_slowness(enum sim_fn fn)
+static unsigned long requested_slowness(enum sim_fn fn)
 {
     static unsigned long seen[SIM_FAILURES_MAX];
     unsigned long us = 0;
     for (size_t i = 0; i < sim_config.n_slow; i++)
         if (is_nth(&sim_config.slow[i].call, fn, &seen[i]))
             us = sim_config.slow[i].us;
+    return us;
+}
+
+static void nap(unsigned long us)
+{
+    struct timespec time = {.tv_sec = (time_t)(us / 1000000), .tv_nsec = (long)(us % 1000000) * 1000};
+    nanosleep(&time, NULL);
+}
+
+/* Naps that were asked for, with the lock given to others: now, or when the call is done. */
+static void preempt(struct sim_call *call)
+{
+    static uint64_t calls;
+    unsigned long us = sim_config.n_slow ? requested_slowness(call->fn) : 0;
+    uint64_t x = sim_config.preempt_us ? sim_dice(calls++) : 1;
+    if (x % 256 == 0 && (x >> 8) % 2)
+        call->nap_us = (x >> 9) % sim_config.preempt_us + 1;
+    else if (x % 256 == 0)
+        us += (x >> 9) % sim_config.preempt_us + 1;
     if (us == 0)
         return;
-    struct timespec nap = {.tv_sec = (time_t)(us / 1000000), .tv_nsec = (long)(us % 1000000) * 1000};
-    pthread_mutex_unlock(&sim_lock);
-    nanosleep(&nap, NULL);
+    sim_unlock();
+    nap(us);
     pthread_mutex_lock(&sim_lock);
 }
 
@@ -117,8 +135,8 @@ static CUresult enter(struct sim_call *call)
     pthread_mutex_lock(&sim_lock);
     call->locked = true;
     sim_config_load();
-    if (sim_config.n_slow)
-        requested_slowness(call->fn);
+    if (sim_config.n_slow || sim_config.preempt_us)
+        preempt(call);
     if (!sim_self.number)
         sim_self.number = ++threads;
     call->outer_ptsz = sim_self.ptsz;
@@ -161,6 +179,8 @@ static CUresult leave(struct sim_call *call, CUresult result)
         sim_log_call(call->order, call->fn, sim_self.stream, result);
     sim_self.ptsz = call->outer_ptsz;
     sim_unlock();
+    if (call->nap_us)
+        nap(call->nap_us);
     return result;
 }
 

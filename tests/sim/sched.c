@@ -66,7 +66,7 @@ void sim_sched_touch(void)
     }
 }
 
-static uint64_t dice(uint64_t number)
+uint64_t sim_dice(uint64_t number)
 {
     uint64_t x = sim_config.seed * 0x9e3779b97f4a7c15u + number * 0xbf58476d1ce4e5b9u;
     x ^= x >> 31;
@@ -80,7 +80,7 @@ static bool is_late(struct sim_stream *stream, uint64_t number)
     if (!stream->listed)
         return false; /* nothing but a wait would start it */
     if (!stream->due) {
-        uint64_t x = dice(number);
+        uint64_t x = sim_dice(number);
         if (x >> 40 & 1)
             return false;
         stream->due = calls + 1 + (x >> 41) % LATE;
@@ -209,7 +209,7 @@ static struct sim_op *blocker(const struct sim_op *op)
 /* Called without the lock. The delay depends on seed and op number only. */
 static void random_delay(uint64_t number)
 {
-    uint64_t x = dice(number);
+    uint64_t x = sim_dice(number);
     if (x % 16)
         return;
     struct timespec nap = {.tv_nsec = (long)((x >> 8) % (sim_config.delay_us * 1000 + 1))};
@@ -254,7 +254,7 @@ static bool run_other(const struct sim_stream *stream)
     static uint64_t strays;
     if (sim_config.schedule != SIM_RANDOM || n_live < 2)
         return false;
-    uint64_t x = dice(~++strays);
+    uint64_t x = sim_dice(~++strays);
     for (size_t i = 0; i < n_live && x & 1; i++) {
         struct sim_stream *other = live[((x >> 8) + i) % n_live];
         struct sim_op *op = other->head;
