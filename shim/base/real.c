@@ -32,22 +32,20 @@ _Atomic(const struct ag_driver *) ag_real_table = &finding;
 
 static struct ag_driver driver_found;
 
-static const struct entry {
-    const char *name;
-    unsigned long offset;
-} entries[] = {
-#define AG_HOOK(impl, symbol, api, since, variant, class, scope, blocking, rules, stream, type, params, args, reason)  \
-    {#symbol, offsetof(struct ag_driver, symbol)},
-#include "shim/hook/table.def"
-#undef AG_HOOK
-};
-
-#define ENTRY_COUNT (sizeof entries / sizeof entries[0])
-
 typedef CUresult (*any_function)(void);
 
+#define COUNT (sizeof(struct ag_driver) / sizeof(any_function))
+
+/* The names of the functions, in the order of struct ag_driver, each with its zero. */
+static const char names[] =
+#define AG_HOOK(impl, symbol, api, since, variant, class, scope, blocking, rules, stream, type, params, args, reason)  \
+#symbol "\0"
+#include "shim/hook/table.def"
+#undef AG_HOOK
+        ;
+
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static bool present[ENTRY_COUNT];
+static bool present[COUNT];
 static atomic_int driver_version;
 
 /* The thread is finding the driver. What it calls for that may call driver functions, of which ours are found first:
@@ -166,11 +164,11 @@ static void open_driver(void)
         driver = ag_real_symbol(RTLD_NEXT, "cuGetProcAddress") != NULL ? RTLD_NEXT : loaded_driver();
     if (driver != NULL)
         missing = CUDA_ERROR_NOT_FOUND;
-    for (size_t i = 0; i < ENTRY_COUNT; i++) {
-        any_function function = driver != NULL ? (any_function)ag_real_symbol(driver, entries[i].name) : NULL;
+    const char *name = names;
+    for (size_t i = 0; i < COUNT; i++, name += strlen(name) + 1) {
+        any_function function = driver != NULL ? (any_function)ag_real_symbol(driver, name) : NULL;
         present[i] = function != NULL;
-        *(any_function *)(void *)((char *)&driver_found + entries[i].offset) =
-                function != NULL ? function : (any_function)absent;
+        ((any_function *)(void *)&driver_found)[i] = function != NULL ? function : (any_function)absent;
     }
     atomic_store_explicit(&ag_real_table, &driver_found, memory_order_release);
     ag_log(AG_LOG_INFO, "driver %s", driver != NULL ? "found" : "not found");
@@ -193,10 +191,7 @@ bool ag_real_open(void)
 bool ag_real_has(unsigned long offset)
 {
     ag_real_open();
-    for (size_t i = 0; i < ENTRY_COUNT; i++)
-        if (entries[i].offset == offset)
-            return present[i];
-    return false;
+    return present[offset / sizeof(any_function)];
 }
 
 int ag_real_version(void)

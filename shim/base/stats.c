@@ -91,10 +91,11 @@ void ag_stats_max(enum ag_stat stat, uint64_t n)
 
 static struct ag_caller *_Atomic callers;
 
-void ag_stats_caller(struct ag_caller *caller)
+void ag_stats_caller(struct ag_caller *caller, const char *symbol)
 {
     if (atomic_fetch_add_explicit(&caller->flushes, 1, memory_order_relaxed) == 0 &&
         !atomic_flag_test_and_set(&caller->listed)) {
+        caller->symbol = symbol;
         caller->next = atomic_load(&callers);
         while (!atomic_compare_exchange_weak(&callers, &caller->next, caller)) {
         }

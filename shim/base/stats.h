@@ -35,8 +35,8 @@ void ag_stats_passed(enum ag_stat why);
 /* How many did so until now. */
 uint64_t ag_stats_passed_count(void);
 
-/* A driver function, and how many of its calls found held work that had to be submitted first. Lives for ever; next and
- * listed belong to ag_stats_caller(). */
+/* A driver function, and how many of its calls found held work that had to be submitted first. All zero at first, which
+ * costs no process anything that does not use it. Lives for ever; all but flushes belong to ag_stats_caller(). */
 struct ag_caller {
     const char *symbol;
     atomic_ulong flushes;
@@ -44,13 +44,8 @@ struct ag_caller {
     atomic_flag listed;
 };
 
-#define AG_CALLER(symbol)                                                                                              \
-    {                                                                                                                  \
-        symbol, 0, NULL, ATOMIC_FLAG_INIT                                                                              \
-    }
-
-/* Counts one such call. */
-void ag_stats_caller(struct ag_caller *caller);
+/* Counts one such call. The symbol is kept. */
+void ag_stats_caller(struct ag_caller *caller, const char *symbol);
 
 /* The key of a counter, without its group. */
 const char *ag_stats_key(enum ag_stat stat);

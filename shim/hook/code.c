@@ -5,12 +5,12 @@
 #include "shim/hook/limit.h"
 #include "shim/trace/trace.h"
 
-static void before(struct ag_caller *caller, void *handle)
+static void before(struct ag_caller *caller, const char *symbol, void *handle)
 {
     if (ag_trace_on())
-        ag_trace_call_handle(caller->symbol, handle, NULL, 0);
+        ag_trace_call_handle(symbol, handle, NULL, 0);
     if (atomic_load_explicit(&ag_window_open, memory_order_relaxed) != 0 && !ag_known_loaded(handle)) {
-        ag_stats_caller(caller);
+        ag_stats_caller(caller, symbol);
         ag_order_all(AG_FLUSH_module, AG_WAIT_SOME);
     }
 }
@@ -27,8 +27,8 @@ static CUresult after(CUresult result, void *handle, bool loads)
 #define QUESTION(symbol, params, args, handle, shared, loads)                                                          \
     CUresult ag_hook_##symbol params                                                                                   \
     {                                                                                                                  \
-        static struct ag_caller caller = AG_CALLER(#symbol);                                                           \
-        before(&caller, handle);                                                                                       \
+        static struct ag_caller caller;                                                                                \
+        before(&caller, #symbol, handle);                                                                              \
         if ((shared) > 0)                                                                                              \
             ag_limit_enforce((CUfunction)(void *)(handle), (unsigned)(shared));                                        \
         CUresult result = AG_HOOK_FORWARD(symbol) args;                                                                \
@@ -50,8 +50,8 @@ QUESTION(cuFuncLoad, (CUfunction function), (function), function, 0u, true)
 
 CUresult ag_hook_cuKernelGetFunction(CUfunction *pFunc, CUkernel kernel)
 {
-    static struct ag_caller caller = AG_CALLER("cuKernelGetFunction");
-    before(&caller, kernel);
+    static struct ag_caller caller;
+    before(&caller, "cuKernelGetFunction", kernel);
     CUresult result = AG_HOOK_FORWARD(cuKernelGetFunction)(pFunc, kernel);
     if (result == CUDA_SUCCESS)
         ag_known_same(*pFunc, kernel);

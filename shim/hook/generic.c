@@ -10,9 +10,9 @@ enum variant { LEGACY, PTSZ, PTDS };
 enum voids { NOTHING, GRAPHS, PINNED, WINDOW, CODE, CONTEXT, PRIMARY, SIGHT };
 #define AG_SCOPE(scope) AG_SCOPE_##scope
 
-/* A function of the table, as its wrapper needs it. */
+/* A function of the table, as its wrapper needs it. No pointers: the loader would have to write to it in each process.
+ */
 struct call {
-    const char *symbol;
     enum class class;
     enum ag_scope scope;
     bool blocking, has_stream;
@@ -21,15 +21,14 @@ struct call {
     enum ag_patience patience;
     enum voids voids;
     bool again;
-    struct ag_caller caller;
 };
 
-static void note(const struct call *call, CUstream stream)
+static void note(const struct call *call, const char *symbol, CUstream stream)
 {
     if (call->has_stream)
-        ag_trace_call_stream(call->symbol, stream, call->variant != LEGACY);
+        ag_trace_call_stream(symbol, stream, call->variant != LEGACY);
     else
-        ag_trace_call(call->symbol);
+        ag_trace_call(symbol);
 }
 
 static void shadow(const struct call *call, CUstream stream)
@@ -42,15 +41,15 @@ static void shadow(const struct call *call, CUstream stream)
         ag_shadow_flush(stream, call->variant != LEGACY);
 }
 
-static void before(struct call *call, CUstream stream)
+static void before(const struct call *call, const char *symbol, struct ag_caller *caller, CUstream stream)
 {
     if (ag_trace_on())
-        note(call, stream);
+        note(call, symbol, stream);
     if (ag_shadow_on())
         shadow(call, stream);
     if (atomic_load_explicit(&ag_window_open, memory_order_relaxed) == 0)
         return;
-    ag_stats_caller(&call->caller);
+    ag_stats_caller(caller, symbol);
     bool streams = call->has_stream || call->scope == AG_SCOPE_DEFAULT;
     if (streams)
         ag_order_stream(stream, call->variant != LEGACY, call->flush);
@@ -103,15 +102,14 @@ static void forget(const struct call *call)
 #define GENERATE_GEN(symbol_, variant_, class_, scope_, blocking_, rules, stream, params, args)                        \
     CUresult ag_hook_##symbol_ params                                                                                  \
     {                                                                                                                  \
-        static struct call call = {.symbol = #symbol_,                                                                 \
-                                   .class = class_,                                                                    \
-                                   .scope = AG_SCOPE(scope_),                                                          \
-                                   .blocking = blocking_,                                                              \
-                                   .has_stream = HAS_STREAM(stream),                                                   \
-                                   .variant = variant_,                                                                \
-                                   .caller = AG_CALLER(#symbol_),                                                      \
-                                   RULES rules};                                                                       \
-        before(&call, stream);                                                                                         \
+        static const struct call call = {.class = class_,                                                              \
+                                         .scope = AG_SCOPE(scope_),                                                    \
+                                         .blocking = blocking_,                                                        \
+                                         .has_stream = HAS_STREAM(stream),                                             \
+                                         .variant = variant_,                                                          \
+                                         RULES rules};                                                                 \
+        static struct ag_caller caller;                                                                                \
+        before(&call, #symbol_, &caller, stream);                                                                      \
         forget(&call);                                                                                                 \
         struct ag_memory_block *gone = ag_memory_on() ? MEMORY_ENDS(symbol_) : NULL;                                   \
         CUresult result = AG_HOOK_FORWARD(symbol_) args;                                                               \

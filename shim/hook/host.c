@@ -95,15 +95,15 @@ static bool refused(CUresult result)
     }
 }
 
-static void before(struct ag_caller *caller, CUstream stream, bool ptsz)
+static void before(struct ag_caller *caller, const char *symbol, CUstream stream, bool ptsz)
 {
     if (ag_trace_on())
-        ag_trace_call_stream(caller->symbol, stream, ptsz);
+        ag_trace_call_stream(symbol, stream, ptsz);
     if (ag_shadow_on())
         ag_shadow_flush(stream, ptsz);
     if (atomic_load_explicit(&ag_window_open, memory_order_relaxed) == 0)
         return;
-    ag_stats_caller(caller);
+    ag_stats_caller(caller, symbol);
     ag_order_stream(stream, ptsz, AG_FLUSH_host);
 }
 
@@ -130,8 +130,8 @@ static CUresult after(CUresult result, void *claimed)
 #define HOST_FUNCTION(symbol, per_thread)                                                                              \
     CUresult ag_hook_##symbol(CUstream hStream, CUhostFn fn, void *userData)                                           \
     {                                                                                                                  \
-        static struct ag_caller caller = AG_CALLER(#symbol);                                                           \
-        before(&caller, hStream, per_thread);                                                                          \
+        static struct ag_caller caller;                                                                                \
+        before(&caller, #symbol, hStream, per_thread);                                                                 \
         void *own = wrap(hStream, per_thread, &(struct slot){.call.function = fn, .data = userData});                  \
         return after(own != NULL ? AG_HOOK_FORWARD(symbol)(hStream, run_function, own)                                 \
                                  : AG_HOOK_FORWARD(symbol)(hStream, fn, userData),                                     \
@@ -145,8 +145,8 @@ HOST_FUNCTION(cuLaunchHostFunc_ptsz, true)
 #define CALLBACK(symbol, per_thread)                                                                                   \
     CUresult ag_hook_##symbol(CUstream hStream, CUstreamCallback callback, void *userData, unsigned int flags)         \
     {                                                                                                                  \
-        static struct ag_caller caller = AG_CALLER(#symbol);                                                           \
-        before(&caller, hStream, per_thread);                                                                          \
+        static struct ag_caller caller;                                                                                \
+        before(&caller, #symbol, hStream, per_thread);                                                                 \
         void *own = wrap(hStream, per_thread, &(struct slot){.call.callback = callback, .data = userData});            \
         return after(own != NULL ? AG_HOOK_FORWARD(symbol)(hStream, run_callback, own, flags)                          \
                                  : AG_HOOK_FORWARD(symbol)(hStream, callback, userData, flags),                        \

@@ -242,8 +242,8 @@ static CUresult set(void *handle, bool is_kernel, CUfunction_attribute attribute
     pthread_rwlock_unlock(&changing);
     if (done)
         return CUDA_SUCCESS;
-    static struct ag_caller caller = AG_CALLER("cuFuncSetAttribute, cuKernelSetAttribute");
-    ag_stats_caller(&caller);
+    static struct ag_caller caller;
+    ag_stats_caller(&caller, "cuFuncSetAttribute, cuKernelSetAttribute");
     ag_order_all(AG_FLUSH_module, AG_WAIT_LONG);
     pthread_rwlock_rdlock(&changing);
     CUresult result = set_told(entry, handle, is_kernel, value);
@@ -309,8 +309,8 @@ CUresult ag_hook_cuKernelGetAttribute(int *pi, CUfunction_attribute attrib, CUke
 {
     /* a kernel that was never used may be loaded now, which may wait */
     if (atomic_load(&ag_window_open) != 0 && !ag_known_loaded(kernel)) {
-        static struct ag_caller caller = AG_CALLER("cuKernelGetAttribute");
-        ag_stats_caller(&caller);
+        static struct ag_caller caller;
+        ag_stats_caller(&caller, "cuKernelGetAttribute");
         ag_order_all(AG_FLUSH_module, AG_WAIT_SOME);
     }
     const struct ag_known *entry = attrib == SHARED ? ag_known(kernel, (uintptr_t)dev, SHARED, false) : NULL;

@@ -7,21 +7,21 @@
 #include "shim/hook/observe.h"
 #include "shim/trace/trace.h"
 
-static void before(struct ag_caller *caller, enum ag_patience patience)
+static void before(struct ag_caller *caller, const char *symbol, enum ag_patience patience)
 {
     if (ag_trace_on())
-        ag_trace_call(caller->symbol);
+        ag_trace_call(symbol);
     if (atomic_load_explicit(&ag_window_open, memory_order_relaxed) == 0)
         return;
-    ag_stats_caller(caller);
+    ag_stats_caller(caller, symbol);
     ag_order_all(AG_FLUSH_module, patience);
 }
 
 #define LOAD(symbol, params, args)                                                                                     \
     CUresult ag_hook_##symbol params                                                                                   \
     {                                                                                                                  \
-        static struct ag_caller caller = AG_CALLER(#symbol);                                                           \
-        before(&caller, AG_WAIT_SOME);                                                                                 \
+        static struct ag_caller caller;                                                                                \
+        before(&caller, #symbol, AG_WAIT_SOME);                                                                        \
         if (ag_shadow_on())                                                                                            \
             ag_shadow_flush_all();                                                                                     \
         CUresult result = AG_HOOK_FORWARD(symbol) args;                                                                \
@@ -41,9 +41,9 @@ LOAD(cuModuleLoadDataEx,
 LOAD(cuModuleLoadFatBinary, (CUmodule * module, const void *fatCubin), (module, fatCubin))
 
 /* The handles still mean what ends. */
-static void before_unload(struct ag_caller *caller, const void *owner)
+static void before_unload(struct ag_caller *caller, const char *symbol, const void *owner)
 {
-    before(caller, AG_WAIT_YES);
+    before(caller, symbol, AG_WAIT_YES);
     ag_observe_forget();
     if (owner == NULL)
         return;
@@ -53,8 +53,8 @@ static void before_unload(struct ag_caller *caller, const void *owner)
 
 CUresult ag_hook_cuModuleUnload(CUmodule hmod)
 {
-    static struct ag_caller caller = AG_CALLER("cuModuleUnload");
-    before_unload(&caller, hmod);
+    static struct ag_caller caller;
+    before_unload(&caller, "cuModuleUnload", hmod);
     struct ag_memory_block *gone = ag_memory_on() ? ag_memory_before_unload(hmod) : NULL;
     CUresult result = AG_HOOK_FORWARD(cuModuleUnload)(hmod);
     if (ag_memory_on())
@@ -65,8 +65,8 @@ AG_HOOK_EXPORT(cuModuleUnload, (CUmodule hmod))
 
 CUresult ag_hook_cuLibraryUnload(CUlibrary library)
 {
-    static struct ag_caller caller = AG_CALLER("cuLibraryUnload");
-    before_unload(&caller, library);
+    static struct ag_caller caller;
+    before_unload(&caller, "cuLibraryUnload", library);
     struct ag_memory_block *gone = ag_memory_on() ? ag_memory_before_unload(library) : NULL;
     CUresult result = AG_HOOK_FORWARD(cuLibraryUnload)(library);
     if (ag_memory_on())

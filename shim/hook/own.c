@@ -169,22 +169,13 @@ AG_HOOK_EXPORT(cuGreenCtxStreamCreate, (CUstream * phStream, CUgreenCtx greenCtx
 /* ---- pointer lookup ---- */
 
 struct pair {
-    const void *real; /* until sorted: its place in the table of the driver's functions */
+    const void *real;
     void *hook;
 };
 
-#define PAIR_NONE(symbol) {(void *)offsetof(struct ag_driver, symbol), NULL},
-#define PAIR_GEN(symbol) {(void *)offsetof(struct ag_driver, symbol), (void *)ag_hook_##symbol},
-#define PAIR_OWN(symbol) PAIR_GEN(symbol)
+#define PAIR_COUNT (sizeof(struct ag_driver) / sizeof(void *))
 
-static struct pair pairs[] = {
-#define AG_HOOK(impl, symbol, api, since, variant, class, scope, blocking, rules, stream, type, params, args, reason)  \
-    PAIR_##impl(symbol)
-#include "shim/hook/table.def"
-#undef AG_HOOK
-};
-
-#define PAIR_COUNT (sizeof pairs / sizeof pairs[0])
+static struct pair pairs[PAIR_COUNT];
 
 static int compare(const void *a, const void *b)
 {
@@ -192,11 +183,19 @@ static int compare(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
+#define PAIR_NONE(symbol) *pair++ = (struct pair){(const void *)ag_real.symbol, NULL};
+#define PAIR_GEN(symbol) *pair++ = (struct pair){(const void *)ag_real.symbol, (void *)ag_hook_##symbol};
+#define PAIR_OWN(symbol) PAIR_GEN(symbol)
+
+/* Code, since a table of addresses would be written by the loader in each process. */
 static void sort_pairs(void)
 {
+    struct pair *pair = pairs;
     ag_real_open();
-    for (size_t i = 0; i < PAIR_COUNT; i++)
-        memcpy(&pairs[i].real, (const char *)&ag_real + (uintptr_t)pairs[i].real, sizeof(void *));
+#define AG_HOOK(impl, symbol, api, since, variant, class, scope, blocking, rules, stream, type, params, args, reason)  \
+    PAIR_##impl(symbol)
+#include "shim/hook/table.def"
+#undef AG_HOOK
     qsort(pairs, PAIR_COUNT, sizeof pairs[0], compare);
 }
 

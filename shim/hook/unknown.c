@@ -42,7 +42,7 @@ static struct unknown *make(void *real, const char *name)
     memcpy(made->name, name, size);
     made->real = real;
     made->stops = may_void(name);
-    made->caller = (struct ag_caller)AG_CALLER(made->name);
+    memset(&made->caller, 0, sizeof made->caller);
     return made;
 }
 
@@ -75,7 +75,7 @@ void *ag_unknown_before(unsigned index)
     if (ag_trace_on())
         ag_trace_call(called->name);
     if (atomic_load(&ag_window_open) != 0) {
-        ag_stats_caller(&called->caller);
+        ag_stats_caller(&called->caller, called->name);
         ag_order_all(AG_FLUSH_other, AG_WAIT_SOME);
     }
     if (called->stops && ag_order_stop(AG_BYPASS_blind))
