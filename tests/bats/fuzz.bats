@@ -30,6 +30,14 @@ fuzz() {
   [ "$("$build/fuzz/fuzz-run" --replay "$BATS_TEST_TMPDIR/program")" = "$("$build/fuzz/fuzz-run" --log 7)" ]
 }
 
+@test "fewer programs than asked for in the time: one line and status 2" {
+  need_shim
+  run -2 --separate-stderr fuzz --programs 1000000 --seconds 1 --jobs 1
+  [[ ${lines[-1]} == *" 0 differences"* ]]
+  [ "${#stderr_lines[@]}" = 1 ]
+  [[ $stderr == "fuzz: only "*" of 1000000 programs ran in 1 s"* ]]
+}
+
 @test "bad arguments: one line and status 2" {
   one_thread
   need_shim
