@@ -24,11 +24,23 @@ void ag_template_add(struct ag_templates *templates, int kind, void *exec)
     templates->count++;
 }
 
-void *ag_template_refuse(struct ag_templates *templates, int kind)
+static void *take(struct ag_templates *templates, int kind)
 {
     void *exec = templates->exec[kind];
     templates->exec[kind] = NULL;
     templates->count -= exec != NULL;
+    return exec;
+}
+
+void *ag_template_take(struct ag_templates *templates, int kind)
+{
+    templates->misses[kind] = 0;
+    return take(templates, kind);
+}
+
+void *ag_template_refuse(struct ag_templates *templates, int kind)
+{
+    void *exec = take(templates, kind);
     ag_backoff_refused(&templates->backoff, templates->chosen);
     return exec;
 }

@@ -56,6 +56,10 @@ void ag_template_add(struct ag_templates *templates, int kind, void *exec);
  * the caller frees. No template is used for a while then, twice as long each time. */
 void *ag_template_refuse(struct ag_templates *templates, int kind);
 
+/* Takes this template out and returns its exec, which the caller frees: its memory is wanted. Built again once it is
+ * missed as often as at first. */
+void *ag_template_take(struct ag_templates *templates, int kind);
+
 /* Takes all templates out; release is called for each exec. */
 void ag_template_clear(struct ag_templates *templates, void (*release)(void *owner, void *exec), void *owner);
 

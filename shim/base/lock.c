@@ -39,11 +39,21 @@ static void stop(const char *what, enum ag_lock_rank rank)
     __builtin_trap();
 }
 
-void ag_lock_entered(const struct ag_lock *lock)
+static void entered(const struct ag_lock *lock, enum ag_lock_rank highest)
 {
-    if (depth == DEPTH_MAX || (depth > 0 && held[depth - 1] >= lock->rank))
+    if (depth == DEPTH_MAX || (depth > 0 && held[depth - 1] > highest))
         stop("lock taken of rank", lock->rank);
     held[depth++] = lock->rank;
+}
+
+void ag_lock_entered(const struct ag_lock *lock)
+{
+    entered(lock, lock->rank - 1);
+}
+
+void ag_lock_entered_beside(const struct ag_lock *lock)
+{
+    entered(lock, lock->rank);
 }
 
 void ag_lock_left(const struct ag_lock *lock)

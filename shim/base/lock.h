@@ -1,6 +1,7 @@
 /* Locks with ranks.
  *
- * A thread that holds a lock may only take one of a higher rank, and gives them back in the opposite order. No lock is
+ * A thread that holds a lock may only take one of a higher rank, and gives them back in the opposite order. One of the
+ * same rank may be tried for. No lock is
  * held when a call of the program's is handed to the driver, so none of ours is in the way of what the driver then
  * waits for or calls back. The shim's own submissions are made under their window's locks (and the registry's, where a
  * window is given up), and under no lock of a higher rank. Builds with -DAG_DEBUG_LOCKS (those with a sanitizer) hold
@@ -35,11 +36,13 @@ void ag_lock_setup(struct ag_lock *lock, enum ag_lock_rank rank);
 
 #ifdef AG_DEBUG_LOCKS
 void ag_lock_entered(const struct ag_lock *lock);
+void ag_lock_entered_beside(const struct ag_lock *lock);
 void ag_lock_left(const struct ag_lock *lock);
 /* The calling thread holds no lock of a rank above this one; AG_RANK_NONE: no lock. */
 void ag_lock_expect(enum ag_lock_rank highest);
 #else
 #define ag_lock_entered(lock) ((void)0)
+#define ag_lock_entered_beside(lock) ((void)0)
 #define ag_lock_left(lock) ((void)0)
 #define ag_lock_expect(highest) ((void)(highest))
 #endif
@@ -55,6 +58,15 @@ static inline bool ag_lock_try(struct ag_lock *lock)
     if (pthread_mutex_trylock(&lock->mutex) != 0)
         return false;
     ag_lock_entered(lock);
+    return true;
+}
+
+/* The same for a lock of the rank of one that is held, which nobody may wait for. */
+static inline bool ag_lock_try_beside(struct ag_lock *lock)
+{
+    if (pthread_mutex_trylock(&lock->mutex) != 0)
+        return false;
+    ag_lock_entered_beside(lock);
     return true;
 }
 

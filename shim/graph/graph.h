@@ -19,6 +19,7 @@ struct ag_exec {
     CUgraph graph; /* kept: node handles belong to it */
     CUgraphExec exec;
     unsigned length;
+    uint64_t used; /* when it was launched last (window/budget.h) */
     CUgraphNode nodes[];
 };
 

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "shim/base/real.h"
+#include "shim/window/budget.h"
 #include "shim/window/order.h"
 
 #define AG_HOOK_DECLARE_NONE(symbol, params)
@@ -39,7 +40,7 @@ void ag_state_forget_primary(void);
  * held. */
 static inline bool ag_hook_again(CUresult result)
 {
-    return __builtin_expect(result == CUDA_ERROR_OUT_OF_MEMORY, 0) && ag_window_release_graphs();
+    return __builtin_expect(result == CUDA_ERROR_OUT_OF_MEMORY, 0) && ag_budget_release();
 }
 
 /* Reports a held op's late error through a call that may carry one. */

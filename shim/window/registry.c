@@ -6,6 +6,7 @@
 #include "shim/base/options.h"
 #include "shim/base/real.h"
 #include "shim/base/visit.h"
+#include "shim/window/budget.h"
 #include "shim/window/submitter.h"
 #include "shim/window/window.h"
 
@@ -25,9 +26,7 @@ const void *ag_window_thread(void)
 
 static void release_exec(void *owner, void *exec)
 {
-    const struct ag_exec *own = exec;
-    (void)owner;
-    atomic_fetch_sub(&ag_window_graph_bytes, (size_t)own->length * AG_GRAPH_NODE_BYTES);
+    ag_budget_give(owner, exec);
     ag_graph_free(exec);
 }
 
@@ -91,7 +90,7 @@ static void setup(struct ag_window *w, CUcontext ctx, CUstream stream)
         params.build_us = 1;
         params.launch_us = 0;
     }
-    ag_book_init(&w->book, &params, release_exec, NULL);
+    ag_book_init(&w->book, &params, release_exec, w);
     atomic_store(&w->stream, stream);
     atomic_store(&w->ctx, ctx);
 }
@@ -179,7 +178,7 @@ static bool clear(struct ag_window *w)
     memset(w->cache, 0, sizeof w->cache);
     memset(&w->stalls, 0, sizeof w->stalls);
     ag_book_clear(&w->book);
-    ag_template_clear(&w->templates, release_exec, NULL);
+    ag_template_clear(&w->templates, release_exec, w);
     ag_visit_end(&visit);
     ag_token_clear(&w->table, release_site);
     atomic_store(&w->pinned, false);
@@ -209,7 +208,7 @@ static bool clear_owner(struct ag_window *w, const void *owner)
         ag_book_sweep(&w->book, true);
         w->submit_stats.count[AG_STAT_chunks] -= w->book.chunk_count;
         /* their nodes hold functions of any code */
-        ag_template_clear(&w->templates, release_exec, NULL);
+        ag_template_clear(&w->templates, release_exec, w);
     }
     ag_visit_end(&visit);
     if (cleared) {
@@ -375,7 +374,7 @@ void ag_window_collect(struct ag_stats *total)
             continue;
         add_up(total, w);
         total->count[AG_STAT_instances] += w->book.instance_count + w->templates.count;
-        total->count[AG_STAT_device_bytes] += w->book.device_bytes;
+        total->count[AG_STAT_device_bytes] += atomic_load(&w->graph_bytes);
         ag_window_unlock(w);
     }
 }

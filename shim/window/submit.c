@@ -9,57 +9,7 @@
 #include "shim/base/real.h"
 #include "shim/base/visit.h"
 #include "shim/graph/verify.h"
-
-/* Device memory for graphs, bytes; 0 until it is needed. */
-static _Atomic size_t limit;
-
-static size_t graph_limit(const struct ag_window *w)
-{
-    size_t bytes = atomic_load(&limit);
-    if (bytes == 0) {
-        size_t total = 0;
-        bytes = (size_t)256 << 20;
-        if (ag_options.graph_mb != 0)
-            bytes = (size_t)ag_options.graph_mb << 20;
-        else if (ag_real.cuDeviceTotalMem_v2(&total, w->device) == CUDA_SUCCESS && total / 50 < bytes)
-            bytes = total / 50;
-        atomic_store(&limit, bytes);
-    }
-    return bytes;
-}
-
-/* The caller has the lock of submission, the window's context is current. */
-static void drop_graphs(struct ag_window *w)
-{
-    w->submit_stats.count[AG_STAT_evictions] += w->book.instance_count + w->templates.count;
-    ag_book_drop_instances(&w->book);
-    ag_template_clear(&w->templates, w->book.release, w->book.owner);
-}
-
-bool ag_window_release_graphs(void)
-{
-    size_t before = atomic_load(&ag_window_graph_bytes);
-    unsigned count = atomic_load(&ag_window_count);
-    if (before == 0)
-        return false;
-    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-    ag_real.cuThreadExchangeStreamCaptureMode(&mode);
-    for (unsigned i = 0; i < count; i++) {
-        struct ag_window *w = ag_windows[i];
-        struct ag_visit visit;
-        if (!ag_window_lock(w, AG_WAIT_SOME))
-            continue;
-        if ((w->book.instance_count > 0 || w->templates.count > 0) && ag_visit_begin(&visit, w->target.ctx)) {
-            drop_graphs(w);
-            ag_visit_end(&visit);
-        }
-        ag_window_unlock(w);
-    }
-    ag_real.cuThreadExchangeStreamCaptureMode(&mode);
-    /* the program needs the memory more, and may need it again */
-    atomic_store(&limit, before / 2 + 1);
-    return atomic_load(&ag_window_graph_bytes) < before;
-}
+#include "shim/window/budget.h"
 
 /* A graph launch costs at most so many ops submitted one by one. */
 #define LAUNCH_OPS_MAX 2
@@ -94,7 +44,7 @@ static CUresult submit_one(struct ag_window *w, const struct ag_token *token, co
     CUresult result = ag_graph_submit(&w->target, token, record);
     if (result != CUDA_ERROR_OUT_OF_MEMORY || w->book.instance_count + w->templates.count == 0)
         return result;
-    drop_graphs(w);
+    ag_budget_drop(w);
     return ag_graph_submit(&w->target, token, record);
 }
 
@@ -129,13 +79,7 @@ static CUresult submit_eagerly(struct ag_window *w, struct ag_held *h)
 static struct ag_exec *build_exec(struct ag_window *w, const struct part *part, CUresult *result)
 {
     *result = CUDA_SUCCESS;
-    size_t bytes = (size_t)part->length * AG_GRAPH_NODE_BYTES;
-    while (w->book.device_bytes > 0 && atomic_load(&ag_window_graph_bytes) + bytes > graph_limit(w)) {
-        if (!ag_book_evict(&w->book, NULL))
-            break;
-        w->submit_stats.count[AG_STAT_evictions]++;
-    }
-    if (atomic_load(&ag_window_graph_bytes) + bytes > graph_limit(w))
+    if (!ag_budget_room(w, (size_t)part->length * AG_GRAPH_NODE_BYTES))
         return NULL;
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
     ag_real.cuThreadExchangeStreamCaptureMode(&mode);
@@ -151,7 +95,7 @@ static struct ag_exec *build_exec(struct ag_window *w, const struct part *part, 
         return NULL;
     }
     w->submit_stats.count[AG_STAT_builds]++;
-    atomic_fetch_add(&ag_window_graph_bytes, bytes);
+    ag_budget_take(w, exec);
     return exec;
 }
 
@@ -182,9 +126,10 @@ static void drop(struct ag_window *w, struct ag_instance *instance)
 }
 
 /* Counts a graph launch of the part. */
-static void launched(struct ag_window *w, struct ag_held *h, const struct part *part, unsigned patched,
-                     unsigned retargeted)
+static void launched(struct ag_window *w, struct ag_held *h, const struct part *part, struct ag_exec *exec,
+                     unsigned patched, unsigned retargeted)
 {
+    ag_budget_used(exec);
     w->submit_stats.count[AG_STAT_graph_launches]++;
     w->submit_stats.count[AG_STAT_driver_calls]++;
     w->submit_stats.count[AG_STAT_replayed] += part->length;
@@ -255,7 +200,7 @@ static bool launch(struct ag_window *w, struct ag_held *h, const struct part *pa
         return false;
     }
     ag_book_used(&w->book, choice->instance);
-    launched(w, h, part, choice->differing, 0);
+    launched(w, h, part, exec, choice->differing, 0);
     return true;
 }
 
@@ -311,7 +256,7 @@ static bool launch_template(struct ag_window *w, struct ag_held *h, const struct
         *code = CUDA_SUCCESS;
         return false;
     }
-    launched(w, h, part, fresh ? 0 : part->length, fresh ? 0 : part->length);
+    launched(w, h, part, exec, fresh ? 0 : part->length, fresh ? 0 : part->length);
     return true;
 }
 

@@ -13,8 +13,6 @@ atomic_int ag_window_captures;
 atomic_int ag_window_deferred;
 atomic_int ag_window_bypass = AG_BYPASS_early;
 
-_Atomic size_t ag_window_graph_bytes;
-
 _Thread_local __attribute__((tls_model("initial-exec"))) bool ag_window_inside;
 
 static _Thread_local __attribute__((tls_model("initial-exec"))) struct ag_effort effort;

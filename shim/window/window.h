@@ -77,6 +77,7 @@ struct ag_window {
     bool is_posted;
     struct ag_book book;
     struct ag_templates templates;
+    _Atomic size_t graph_bytes; /* estimated device memory of its graphs; anyone reads it */
     struct ag_stats submit_stats;
 };
 
@@ -89,9 +90,6 @@ extern atomic_uint ag_window_count;
 
 /* Windows with held ops: when 0, there is nothing to flush. */
 extern atomic_uint ag_window_open;
-
-/* Estimated device memory of all executable graphs, bytes. */
-extern _Atomic size_t ag_window_graph_bytes;
 
 /* Program captures under way: while not 0, nothing is held. */
 extern atomic_int ag_window_captures;
@@ -186,10 +184,6 @@ void ag_window_after_fork(void);
 
 /* Notes a code that the driver has answered: after some of them nothing more may be held. */
 void ag_window_note(CUresult result);
-
-/* Frees every executable graph, and allows half of their memory from now on: the program is out of device memory. True
- * when some was freed. No lock held. */
-bool ag_window_release_graphs(void);
 
 void ag_window_collect(struct ag_stats *total);
 

@@ -46,6 +46,16 @@ reported() {
   local schedules=(eager)
   AUTOGRAPH_HOLD_US=100 SIM_OPTIONS=slow=cuLaunchKernel:2:1500000 reported 0 limit_beside_slow own # beyond any patience
 }
+@test "graphs of a stream that is idle make room for those of another" {
+  AUTOGRAPH_GRAPH_MB=1 reported 0 graphs_of_idle_stream
+  holds "$(statistic replayed) > 15000"
+  holds "$(statistic evictions) > 1"
+  holds "$(statistic device_bytes) > 500000 and $(statistic device_bytes) <= 1048576"
+  SIM_OPTIONS=memory_mb=64 reported 0 graphs_of_idle_stream # the default: 2 % of that
+  holds "$(statistic replayed) > 15000"
+  holds "$(statistic evictions) > 1"
+  holds "$(statistic device_bytes) > 500000 and $(statistic device_bytes) <= 1342177"
+}
 @test "B05: a module is unloaded beside another thread's launches" { reported 0 unload_beside_launches; }
 @test "a first launch beside another thread's launches on the same stream" { reported 0 first_launch_beside_launches; }
 @test "a question about occupancy does not take shared memory from a held launch" { reported 0 occupancy_after_lowering; }

@@ -121,6 +121,22 @@ static void a_chunk_goes_out_through_the_longest_templates(void)
     }
 }
 
+static void a_template_whose_memory_is_wanted_is_built_again_when_it_is_missed(void)
+{
+    struct ag_templates templates = {0};
+    int graph;
+    unsigned first = 0, again = 0;
+    while (ag_template_choose(&templates, 2) != AG_TEMPLATE_BUILD && first < 100)
+        first++;
+    ag_template_add(&templates, 2, &graph);
+    EXPECT(ag_template_take(&templates, 2) == &graph);
+    EQUAL(templates.count, 0);
+    while (ag_template_choose(&templates, 2) != AG_TEMPLATE_BUILD && again < 100)
+        again++;
+    EQUAL(again, first);
+    EXPECT(first > 0);
+}
+
 static void a_refused_template_is_given_back_and_tried_less_and_less(void)
 {
     struct ag_templates templates = {0};
@@ -151,6 +167,8 @@ static const struct unit_case cases[] = {
         {"a price that is too high comes down", a_price_that_is_too_high_comes_down},
         {"a template is built for lengths that come back", a_template_is_built_for_lengths_that_come_back},
         {"a chunk goes out through the longest templates", a_chunk_goes_out_through_the_longest_templates},
+        {"a template whose memory is wanted is built again when it is missed",
+         a_template_whose_memory_is_wanted_is_built_again_when_it_is_missed},
         {"a refused template is given back and tried less and less",
          a_refused_template_is_given_back_and_tried_less_and_less},
 };

@@ -9,7 +9,7 @@
 
 static struct ag_lock registry = AG_LOCK_INIT(AG_RANK_REGISTRY), window = AG_LOCK_INIT(AG_RANK_WINDOW),
                       other = AG_LOCK_INIT(AG_RANK_WINDOW), submitting = AG_LOCK_INIT(AG_RANK_SUBMIT),
-                      leaf = AG_LOCK_INIT(AG_RANK_LEAF);
+                      leaf = AG_LOCK_INIT(AG_RANK_LEAF), second = AG_LOCK_INIT(AG_RANK_SUBMIT);
 
 /* Runs a body in a process of its own; *line: what that says. True when it came to its end. */
 static bool survives(void (*body)(void), char *line, size_t size)
@@ -95,6 +95,25 @@ static void two_windows(void)
     ag_lock_try_for(&other, 1000);
 }
 
+/* As who wants the memory of another window's graphs does. */
+static void another_submission_by_trying(void)
+{
+    ag_lock_take(&window);
+    ag_lock_take(&submitting);
+    if (!ag_lock_try_beside(&second) || ag_lock_try_beside(&second))
+        _exit(1);
+    ag_lock_expect(AG_RANK_SUBMIT);
+    ag_lock_release(&second);
+    ag_lock_release(&submitting);
+    ag_lock_release(&window);
+}
+
+static void a_window_beside_a_submission(void)
+{
+    ag_lock_take(&submitting);
+    ag_lock_try_beside(&window);
+}
+
 static void out_of_order(void)
 {
     ag_lock_take(&registry);
@@ -120,6 +139,9 @@ static void locks_are_taken_upwards(void)
     char line[4096];
     EXPECT(survives(and_back, line, sizeof line));
     EQUAL(line[0], '\0');
+    EXPECT(survives(another_submission_by_trying, line, sizeof line));
+    EQUAL(line[0], '\0');
+    stops(a_window_beside_a_submission, "lock taken of rank 2 while rank 3 is held");
     stops(downwards, "lock taken of rank 2 while rank 5 is held");
     stops(downwards_by_trying, "lock taken of rank 1 while rank 2 is held");
     stops(a_window_from_its_submission, "lock taken of rank 2 while rank 3 is held");
