@@ -91,6 +91,18 @@ static const struct option *find(const char *name, size_t length)
     return NULL;
 }
 
+/* Variables of the simulated driver, the build and the tests, which programs under the shim inherit. */
+static bool is_of_tests(const char *name, size_t length)
+{
+    static const char others[] = "SIM\0BUILD\0SETUP\0AUDIT\0TEST_DEVICE\0";
+    for (const char *other = others; *other != '\0'; other += strlen(other) + 1)
+        if (strlen(other) == length && strncmp(name, other, length) == 0)
+            return true;
+    return false;
+}
+
+static bool chunk_min_given;
+
 static void set(const char *variable)
 {
     static const char prefix[] = "AUTOGRAPH_";
@@ -100,9 +112,7 @@ static void set(const char *variable)
         return;
     size_t length = (size_t)(equals - name);
     const char *value = equals + 1;
-    /* the simulated driver and the build have variables of their own */
-    if ((length >= 3 && strncmp(name, "SIM", 3) == 0) || strncmp(name, "BUILD=", 6) == 0 ||
-        strncmp(name, "SETUP=", 6) == 0)
+    if (is_of_tests(name, length))
         return;
     const struct option *option = find(name, length);
     if (option == NULL) {
@@ -114,6 +124,8 @@ static void set(const char *variable)
     else if (!(option->type == CHOICE ? set_choice(option, value) : set_number(option, value)))
         complain("autograph: AUTOGRAPH_%.*s=%.100s is not one of %s; the default is used", (int)length, name, value,
                  option->values);
+    else if (option->field == &ag_options.chunk_min)
+        chunk_min_given = true;
 }
 
 void ag_options_load(void)
@@ -125,8 +137,12 @@ void ag_options_load(void)
     for (char **variable = environ; variable != NULL && *variable != NULL; variable++)
         if (strncmp(*variable, "AUTOGRAPH_", 10) == 0)
             set(*variable);
-    if (ag_options.chunk_min > ag_options.chunk_max)
-        ag_options.chunk_min = ag_options.chunk_max;
+    if (ag_options.chunk_min <= ag_options.chunk_max)
+        return;
+    if (chunk_min_given)
+        complain("autograph: AUTOGRAPH_CHUNK_MIN=%ld is above AUTOGRAPH_CHUNK_MAX=%ld; that is used for both",
+                 ag_options.chunk_min, ag_options.chunk_max);
+    ag_options.chunk_min = ag_options.chunk_max;
 }
 
 int ag_options_expand(const char *pattern, char *path, unsigned long size)

@@ -147,7 +147,8 @@ C
   local plain setting
   plain=$(on_simulator eager "$samples/constant_loop")
   for setting in AUTOGRAPH_MODE=fast AUTOGRAPH_MODE= AUTOGRAPH_HOLD_US=7x AUTOGRAPH_HOLD_US=-1 AUTOGRAPH_CHUNK_MAX=999999999999999999999 \
-    AUTOGRAPH_LOG=loud AUTOGRAPH_MOOD=1 AUTOGRAPH_=1; do
+    AUTOGRAPH_LOG=loud AUTOGRAPH_MOOD=1 AUTOGRAPH_=1 AUTOGRAPH_SIMPLE=1 AUTOGRAPH_SI=1 AUTOGRAPH_BUILDS=1 AUTOGRAPH_SETUP_=1 \
+    AUTOGRAPH_CHUNK_MIN=65; do
     export "${setting?}"
     run -0 --separate-stderr on_simulator_shimmed eager "$samples/constant_loop"
     unset "${setting%%=*}"
@@ -156,6 +157,29 @@ C
     lines "$stderr" 1
     [[ $stderr == *"${setting%%=*}"* ]]
   done
+}
+
+@test "the variables of the build and the tests: no line" {
+  need_shim
+  run -0 env LD_PRELOAD="$shim" AUTOGRAPH_SIM=schedule=eager AUTOGRAPH_BUILD=build AUTOGRAPH_SETUP=1 AUTOGRAPH_AUDIT=/nonexistent \
+    AUTOGRAPH_TEST_DEVICE=cpu bash -c :
+  [ -z "$output" ]
+}
+
+@test "a smallest chunk above the largest: one line when it was asked for, none when it is the default" {
+  need_shim
+  run -0 env LD_PRELOAD="$shim" AUTOGRAPH_CHUNK_MIN=40 AUTOGRAPH_CHUNK_MAX=8 bash -c :
+  [ "$output" = 'autograph: AUTOGRAPH_CHUNK_MIN=40 is above AUTOGRAPH_CHUNK_MAX=8; that is used for both' ]
+  run -0 env LD_PRELOAD="$shim" AUTOGRAPH_CHUNK_MAX=8 AUTOGRAPH_CHUNK_MIN=20 bash -c :
+  lines "$output" 1
+  # a wrong value is the default, which gives way; equal limits are none of these
+  run -0 env LD_PRELOAD="$shim" AUTOGRAPH_CHUNK_MIN=x AUTOGRAPH_CHUNK_MAX=8 bash -c :
+  lines "$output" 1
+  [[ $output == *'AUTOGRAPH_CHUNK_MIN=x is not one of'* ]]
+  run -0 env LD_PRELOAD="$shim" AUTOGRAPH_CHUNK_MIN=8 AUTOGRAPH_CHUNK_MAX=8 bash -c :
+  [ -z "$output" ]
+  run -0 env LD_PRELOAD="$shim" AUTOGRAPH_CHUNK_MAX=8 bash -c :
+  [ -z "$output" ]
 }
 
 @test "a healthy run prints nothing of its own" {
