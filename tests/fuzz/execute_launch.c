@@ -110,8 +110,9 @@ static unsigned int attributes(const struct fuzz_op *op, CUlaunchAttribute *attr
     memset(attrs, (int)(index * 37 & 255), 8 * sizeof(*attrs)); /* unions carry whatever the stack held */
     if (set & FUZZ_ATTR_CLUSTER) {
         attrs[n].id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
-        attrs[n].value.clusterDim.x = 2;
-        attrs[n].value.clusterDim.y = attrs[n].value.clusterDim.z = 1;
+        attrs[n].value.clusterDim.x = set & FUZZ_ATTR_CLUSTER_Y ? 1 : 2;
+        attrs[n].value.clusterDim.y = set & FUZZ_ATTR_CLUSTER_Y ? 2 : 1;
+        attrs[n].value.clusterDim.z = 1;
         n++;
     }
     if (set & FUZZ_ATTR_PRIORITY) {
@@ -149,15 +150,21 @@ CUresult fuzz_launch(struct fuzz_runner *runner, const struct fuzz_op *op, size_
     const struct fuzz_code *code = a[1] ? &fuzz_state.codes[a[1]] : &fuzz_state.own[to.ctx];
     CUfunction function = code->kernels[a[2]];
     size_t size = fill(&u, params, op, index);
-    unsigned int grid = (unsigned int)a[6], block = (unsigned int)a[7], shared = (unsigned int)a[8];
+    unsigned int g[3], b[3], shared = (unsigned int)a[8];
+    for (int i = 0; i < 3; i++) {
+        g[i] = (unsigned int)fuzz_grid(op, i);
+        b[i] = (unsigned int)fuzz_block(op, i);
+    }
     if (a[9] == FUZZ_EXTRA) {
         void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &u, CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END};
-        return cu_pt(cuLaunchKernel, to.per_thread)(function, grid, 1, 1, block, 1, 1, shared, to.stream, NULL, extra);
+        return cu_pt(cuLaunchKernel, to.per_thread)(function, g[0], g[1], g[2], b[0], b[1], b[2], shared, to.stream,
+                                                    NULL, extra);
     }
     if (a[9] == FUZZ_EX) {
         CUlaunchAttribute attrs[8];
-        CUlaunchConfig config = {.gridDimX = grid, .gridDimY = 1, .gridDimZ = 1, .blockDimX = block, .blockDimY = 1};
-        config.blockDimZ = 1;
+        CUlaunchConfig config = {.gridDimX = g[0], .gridDimY = g[1], .gridDimZ = g[2], .blockDimX = b[0]};
+        config.blockDimY = b[1];
+        config.blockDimZ = b[2];
         config.sharedMemBytes = shared;
         config.hStream = to.stream;
         config.numAttrs = attributes(op, attrs, index);
@@ -165,9 +172,10 @@ CUresult fuzz_launch(struct fuzz_runner *runner, const struct fuzz_op *op, size_
         return cu_pt(cuLaunchKernelEx, to.per_thread)(&config, function, params, NULL);
     }
     if (a[9] == FUZZ_COOPERATIVE)
-        return cu_pt(cuLaunchCooperativeKernel, to.per_thread)(function, grid, 1, 1, block, 1, 1, shared, to.stream,
-                                                               params);
-    return cu_pt(cuLaunchKernel, to.per_thread)(function, grid, 1, 1, block, 1, 1, shared, to.stream, params, NULL);
+        return cu_pt(cuLaunchCooperativeKernel, to.per_thread)(function, g[0], g[1], g[2], b[0], b[1], b[2], shared,
+                                                               to.stream, params);
+    return cu_pt(cuLaunchKernel, to.per_thread)(function, g[0], g[1], g[2], b[0], b[1], b[2], shared, to.stream, params,
+                                                NULL);
 }
 
 CUresult fuzz_step(CUfunction function, CUdeviceptr data, unsigned int value, CUstream stream, bool per_thread)

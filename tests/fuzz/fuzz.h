@@ -29,7 +29,7 @@
 #define FUZZ_GATES 8
 #define FUZZ_FLAGS 16
 #define FUZZ_STACK 4
-#define FUZZ_ARGS 12
+#define FUZZ_ARGS 16
 #define FUZZ_WORDS 64 /* of every buffer */
 #define FUZZ_STREAM_MIN (-4)
 #define FUZZ_DEFAULT_SHARED 49152
@@ -70,6 +70,8 @@ enum fuzz_attr {
     FUZZ_ATTR_COOPERATIVE = 16,
     FUZZ_ATTR_COMPLETION = 32, /* a launch completion event */
     FUZZ_ATTR_EVENT = 64,      /* a programmatic event */
+    FUZZ_ATTR_CLUSTER_Y = 128, /* a cluster's two blocks differ in y */
+    FUZZ_ATTRS = 256
 };
 
 enum fuzz_copy { FUZZ_COPY_ASYNC, FUZZ_COPY_TYPED, FUZZ_COPY_2D, FUZZ_COPY_PEER, FUZZ_COPY_SYNC, FUZZ_COPY_TYPED_SYNC };
@@ -86,6 +88,26 @@ struct fuzz_op {
     int a[FUZZ_ARGS];
     bool certain; /* set by the model: a query's answer is determined */
 };
+
+/* The size of a launch in dimension 0 to 2. */
+static inline int fuzz_grid(const struct fuzz_op *op, int dimension)
+{
+    int size = op->a[dimension ? 11 + dimension : 6];
+    return dimension && !size ? 1 : size;
+}
+static inline int fuzz_block(const struct fuzz_op *op, int dimension)
+{
+    int size = op->a[dimension ? 13 + dimension : 7];
+    return dimension && !size ? 1 : size;
+}
+static inline int fuzz_blocks(const struct fuzz_op *op)
+{
+    return fuzz_grid(op, 0) * fuzz_grid(op, 1) * fuzz_grid(op, 2);
+}
+static inline int fuzz_block_threads(const struct fuzz_op *op)
+{
+    return fuzz_block(op, 0) * fuzz_block(op, 1) * fuzz_block(op, 2);
+}
 
 struct fuzz_program {
     uint64_t seed;

@@ -179,7 +179,7 @@ static int pick_attrs(struct fuzz_gen *g)
 {
     int set = 0;
     if (fuzz_chance(g, 20))
-        set |= FUZZ_ATTR_CLUSTER;
+        set |= FUZZ_ATTR_CLUSTER | (fuzz_chance(g, 30) ? FUZZ_ATTR_CLUSTER_Y : 0);
     if (fuzz_chance(g, 30))
         set |= FUZZ_ATTR_PRIORITY;
     if (fuzz_chance(g, 30))
@@ -189,6 +189,18 @@ static int pick_attrs(struct fuzz_gen *g)
     if (fuzz_chance(g, 8))
         set |= fuzz_chance(g, 50) ? FUZZ_ATTR_COMPLETION : FUZZ_ATTR_EVENT;
     return set;
+}
+
+/* Some launches have a y and a z; the block has as many threads as it has without. */
+static void pick_shape(struct fuzz_gen *g, struct fuzz_op *op)
+{
+    if (fuzz_chance(g, 55))
+        return;
+    op->a[12] = 1 + (int)fuzz_random(g, 3);
+    op->a[13] = 1 + (int)fuzz_random(g, 2);
+    op->a[14] = 1 << fuzz_random(g, 2);
+    op->a[15] = 1 << fuzz_random(g, 2);
+    op->a[7] /= op->a[14] * op->a[15];
 }
 
 struct fuzz_op fuzz_random_launch(struct fuzz_gen *g, int t, int stream)
@@ -210,14 +222,15 @@ struct fuzz_op fuzz_random_launch(struct fuzz_gen *g, int t, int stream)
     op.a[7] = blocks[fuzz_random(g, sizeof(blocks) / sizeof(blocks[0]))];
     if (op.a[2] == FUZZ_LARGE)
         op.a[7] = 4; /* each of its threads reads 4000 bytes */
+    pick_shape(g, &op);
     op.a[9] = fuzz_chance(g, 2) ? FUZZ_COOPERATIVE : hows[fuzz_random(g, sizeof(hows) / sizeof(hows[0]))];
     if (op.a[9] == FUZZ_EX)
         op.a[10] = pick_attrs(g);
     if (op.a[10] & FUZZ_ATTR_CLUSTER && fuzz_chance(g, 95))
-        op.a[6] = 2 * (1 + op.a[6] / 2);
+        op.a[op.a[10] & FUZZ_ATTR_CLUSTER_Y ? 12 : 6] = 2 * (1 + op.a[6] / 2);
     op.a[11] = fuzz_pick_event(g, t);
     if (op.a[2] == FUZZ_THROUGH_SHARED)
-        op.a[8] = fuzz_chance(g, 70) ? 4 * op.a[7] : 1024 * (1 + (int)fuzz_random(g, 80));
+        op.a[8] = fuzz_chance(g, 70) ? 4 * fuzz_block_threads(&op) : 1024 * (1 + (int)fuzz_random(g, 80));
     else if (fuzz_chance(g, 10))
         op.a[8] = 256 * (int)fuzz_random(g, 16);
     if (op.a[2] == FUZZ_SCALED)
@@ -285,6 +298,17 @@ static void make_body(struct fuzz_gen *g, int t)
     }
 }
 
+/* A growing grid, in one of its dimensions. */
+static void grow(struct fuzz_gen *g, struct fuzz_op *op, int iteration)
+{
+    if (fuzz_chance(g, 60))
+        op->a[6] = 1 + (op->a[6] + iteration) % 6;
+    else if (fuzz_chance(g, 60))
+        op->a[12] = 1 + (op->a[12] + iteration) % 4;
+    else
+        op->a[13] = 1 + (op->a[13] + iteration) % 3;
+}
+
 /* The body's operation as it comes this time. */
 static struct fuzz_op mutate(struct fuzz_gen *g, struct fuzz_op op, int iteration)
 {
@@ -300,7 +324,7 @@ static struct fuzz_op mutate(struct fuzz_gen *g, struct fuzz_op op, int iteratio
         if (fuzz_chance(g, 12))
             op.a[4] = fuzz_pick_buffer(g, t, FUZZ_KERNEL_MEMORY);
         if (fuzz_chance(g, 15))
-            op.a[6] = 1 + (op.a[6] + iteration) % 6; /* a growing grid */
+            grow(g, &op, iteration);
         if (fuzz_chance(g, 5) && op.a[2] == FUZZ_THROUGH_SHARED)
             op.a[8] = 1024 * (1 + (int)fuzz_random(g, 80));
         break;

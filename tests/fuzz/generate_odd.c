@@ -217,8 +217,8 @@ static void code(struct fuzz_gen *g, int t)
         body[i].a[1] = body[i].a[2] == FUZZ_SCALED ? 0 : slot;
         if (body[i].a[2] != FUZZ_LARGE && body[i].a[7] <= 64)
             body[i].a[7] = block;
-        if (body[i].a[2] == FUZZ_THROUGH_SHARED && body[i].a[8] < 4 * block)
-            body[i].a[8] = 4 * block;
+        if (body[i].a[2] == FUZZ_THROUGH_SHARED && body[i].a[8] < 4 * fuzz_block_threads(&body[i]))
+            body[i].a[8] = 4 * fuzz_block_threads(&body[i]);
     }
     /* As a program that compiles code while it runs: handles come back with other meanings. */
     for (unsigned int loads = 1 + fuzz_random(g, 3); loads > 0; loads--) {
@@ -249,7 +249,7 @@ static void attributes(struct fuzz_gen *g, int t)
         struct fuzz_op op = fuzz_random_launch(g, t, s);
         op.a[1] = k;
         op.a[2] = FUZZ_THROUGH_SHARED;
-        op.a[8] = fuzz_chance(g, 40) ? 1024 * (1 + (int)fuzz_random(g, 100)) : 4 * op.a[7];
+        op.a[8] = fuzz_chance(g, 40) ? 1024 * (1 + (int)fuzz_random(g, 100)) : 4 * fuzz_block_threads(&op);
         fuzz_emit(g, op);
     }
 }

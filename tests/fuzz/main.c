@@ -83,8 +83,9 @@ static int census(uint64_t count)
         CAPTURES,
         HOWS = CAPTURES + 1,
         ATTRS = HOWS + FUZZ_LAUNCHES,
-        CODES = ATTRS + 7,
-        KINDS = CODES + 2
+        CODES = ATTRS + 8,
+        SHAPES = CODES + 2,
+        KINDS = SHAPES + 4
     };
     enum { MEMORY = KINDS + FUZZ_KINDS, ALL = MEMORY + FUZZ_MEMORIES };
     static const char *const names[KINDS] = {"threaded programs",
@@ -100,8 +101,13 @@ static int census(uint64_t count)
                                              "attr cooperative",
                                              "attr completion event",
                                              "attr program event",
+                                             "attr cluster in y",
                                              "launch of a library's kernel",
-                                             "launch of loaded code"};
+                                             "launch of loaded code",
+                                             "launch with grid y",
+                                             "launch with grid z",
+                                             "launch with block y",
+                                             "launch with block z"};
     static const char *const memories[] = {"device", "pool", "pinned", "registered", "managed", "pageable"};
     unsigned long total[ALL] = {0}, programs[ALL] = {0};
     for (uint64_t seed = 1; seed <= count; seed++) {
@@ -122,8 +128,12 @@ static int census(uint64_t count)
             if (op->kind != FUZZ_launch)
                 continue;
             total[HOWS + op->a[9]]++;
-            for (int bit = 0; bit < 7; bit++)
+            for (int bit = 0; bit < 8; bit++)
                 total[ATTRS + bit] += op->a[10] >> bit & 1;
+            for (int d = 1; d < 3; d++) {
+                total[SHAPES + d - 1] += fuzz_grid(op, d) > 1;
+                total[SHAPES + d + 1] += fuzz_block(op, d) > 1;
+            }
             if (op->a[1])
                 total[CODES + (op->a[1] > 1)]++;
         }

@@ -277,18 +277,20 @@ static enum fuzz_verdict launch(struct fuzz_model *m, const struct fuzz_op *op)
 {
     const int *a = op->a;
     int t = op->thread, s = fuzz_model_stream(m, t, a[0]), k = a[1], kernel = a[2], dst = a[3], src = a[4];
-    int grid = a[6], block = a[7], shared = a[8], how = a[9], attrs = a[10];
+    int shared = a[8], how = a[9], attrs = a[10];
     NEED(s >= 0 && fuzz_slot(k, FUZZ_CODES) && fuzz_slot(kernel, FUZZ_KERNELS) && fuzz_slot(dst, FUZZ_BUFFERS));
-    NEED(fuzz_slot(grid - 1, 16) && fuzz_slot(block - 1, 256) && shared >= 0 && shared <= 262144 &&
-         fuzz_slot(how, FUZZ_LAUNCHES));
-    NEED(fuzz_slot(attrs, 128) && (!attrs || how == FUZZ_EX));
+    for (int i = 0; i < 3; i++)
+        NEED(fuzz_slot(fuzz_grid(op, i) - 1, 16) && fuzz_slot(fuzz_block(op, i) - 1, i == 2 ? 64 : 256));
+    int block = fuzz_block_threads(op);
+    NEED(block <= 256 && fuzz_blocks(op) <= 64 && shared >= 0 && shared <= 262144 && fuzz_slot(how, FUZZ_LAUNCHES));
+    NEED(fuzz_slot(attrs, FUZZ_ATTRS) && (!attrs || how == FUZZ_EX));
     TRY(fuzz_may_use(m, t, &m->streams[s].use, true));
     TRY(fuzz_may_use(m, t, &m->codes[k].use, false));
     int ctx = m->streams[s].ctx;
     NEED(k == 0 || m->codes[k].library || m->codes[k].ctx == ctx);
     NEED(m->buffers[dst].kind != FUZZ_PAGEABLE);
     struct fuzz_effect effect = {.writes = 1u << dst, .codes = 1u << k, .fills = -1, .reach = FUZZ_PEERS};
-    if (kernel == FUZZ_FILL && grid * block >= FUZZ_WORDS)
+    if (kernel == FUZZ_FILL && fuzz_blocks(op) * block >= FUZZ_WORDS)
         effect.fills = dst;
     if (kernel == FUZZ_MIX) {
         NEED(fuzz_slot(src, FUZZ_BUFFERS) && src != dst && m->buffers[src].kind != FUZZ_PAGEABLE);
@@ -298,7 +300,7 @@ static enum fuzz_verdict launch(struct fuzz_model *m, const struct fuzz_op *op)
         NEED(k == 0 && ctx == 0);
         effect.reads = 1u << FUZZ_GLOBAL;
     }
-    bool odd = attrs & FUZZ_ATTR_CLUSTER && grid % 2 != 0, refused = shared > FUZZ_DEFAULT_SHARED; /* a cluster is 2 */
+    bool odd = attrs & FUZZ_ATTR_CLUSTER && fuzz_grid(op, attrs & FUZZ_ATTR_CLUSTER_Y ? 1 : 0) % 2 != 0, refused;
     if (kernel == FUZZ_THROUGH_SHARED) {
         /* Its limit is the one that programs change. */
         NEED(shared >= 4 * block && (k == 0 || m->codes[k].ctx == ctx));

@@ -1,7 +1,7 @@
 # Differential fuzzing on the simulated driver; see tests/fuzz/README.md.
-FUZZ_SRC := $(wildcard tests/fuzz/*.c)
+FUZZ_SRC := $(filter-out tests/fuzz/kernels.c,$(wildcard tests/fuzz/*.c))
 FUZZ_RUN := $(B)/fuzz/fuzz-run
-FUZZ_KERNELS := $(B)/fuzz/kernels.ptx $(B)/fuzz/kernels.ptx.sim.so
+FUZZ_KERNELS := $(B)/fuzz/kernels.ptx.sim.so
 
 # It finds the driver by itself, as programs do, so it is not linked with it.
 $(FUZZ_RUN): $(FUZZ_SRC:%.c=$(B)/%.o)
@@ -9,9 +9,10 @@ $(FUZZ_RUN): $(FUZZ_SRC:%.c=$(B)/%.o)
 	@mkdir -p $(@D)
 	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) -ldl
 
-$(FUZZ_KERNELS): $(B)/fuzz/%: $(B)/samples/%
+$(FUZZ_KERNELS): $(B)/tests/fuzz/kernels.o
+	$(call say,LD,$@)
 	@mkdir -p $(@D)
-	$(Q)cp $< $@
+	$(Q)$(CC) -shared -o $@ $^ $(LDFLAGS_ALL)
 
 ALL += $(FUZZ_RUN) $(FUZZ_KERNELS)
 
