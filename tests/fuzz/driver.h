@@ -87,12 +87,22 @@
     P(cuMemcpyDtoDAsync, _ptsz)                                                                                        \
     P(cuMemcpyPeerAsync, _ptsz)                                                                                        \
     P(cuMemcpy2DAsync, _ptsz)                                                                                          \
+    P(cuMemcpy2D, _ptds)                                                                                               \
+    P(cuMemcpy2DUnaligned, _ptds)                                                                                      \
+    P(cuMemcpy3DAsync, _ptsz)                                                                                          \
+    P(cuMemcpy3D, _ptds)                                                                                               \
+    P(cuMemcpyPeer, _ptds)                                                                                             \
     P(cuMemsetD8, _ptds)                                                                                               \
     P(cuMemsetD16, _ptds)                                                                                              \
     P(cuMemsetD32, _ptds)                                                                                              \
     P(cuMemsetD8Async, _ptsz)                                                                                          \
     P(cuMemsetD16Async, _ptsz)                                                                                         \
     P(cuMemsetD32Async, _ptsz)                                                                                         \
+    P(cuMemsetD2D8, _ptds)                                                                                             \
+    P(cuMemsetD2D16, _ptds)                                                                                            \
+    P(cuMemsetD2D32, _ptds)                                                                                            \
+    P(cuMemsetD2D8Async, _ptsz)                                                                                        \
+    P(cuMemsetD2D16Async, _ptsz)                                                                                       \
     P(cuMemsetD2D32Async, _ptsz)
 
 struct fuzz_driver {

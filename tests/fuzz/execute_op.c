@@ -73,7 +73,9 @@ static CUresult copy(const struct fuzz_op *op, struct fuzz_target to)
         return from_host ? cu_pt(cuMemcpyHtoDAsync, pt)(dst->at, fuzz_host(src), size, to.stream)
                : to_host ? cu_pt(cuMemcpyDtoHAsync, pt)(fuzz_host(dst), src->at, size, to.stream)
                          : cu_pt(cuMemcpyDtoDAsync, pt)(dst->at, src->at, size, to.stream);
-    case FUZZ_COPY_2D: {
+    case FUZZ_COPY_2D:
+    case FUZZ_COPY_2D_SYNC:
+    case FUZZ_COPY_2D_UNALIGNED: {
         CUDA_MEMCPY2D shape = {.srcMemoryType = from_host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE,
                                .dstMemoryType = to_host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE,
                                .srcPitch = 32,
@@ -86,8 +88,32 @@ static CUresult copy(const struct fuzz_op *op, struct fuzz_target to)
         shape.dstHost = to_host ? fuzz_host(dst) : NULL;
         shape.srcDevice = src->at;
         shape.dstDevice = dst->at;
-        return cu_pt(cuMemcpy2DAsync, pt)(&shape, to.stream);
+        return op->a[4] == FUZZ_COPY_2D        ? cu_pt(cuMemcpy2DAsync, pt)(&shape, to.stream)
+               : op->a[4] == FUZZ_COPY_2D_SYNC ? cu_pt(cuMemcpy2D, pt)(&shape)
+                                               : cu_pt(cuMemcpy2DUnaligned, pt)(&shape);
     }
+    case FUZZ_COPY_3D:
+    case FUZZ_COPY_3D_SYNC: { /* of rows of 16 bytes, four to a slice: all, or the middle of each slice */
+        bool all = size == 4 * FUZZ_WORDS;
+        CUDA_MEMCPY3D shape = {.srcMemoryType = from_host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE,
+                               .dstMemoryType = to_host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE,
+                               .srcPitch = 16,
+                               .dstPitch = 16,
+                               .srcHeight = 4,
+                               .dstHeight = 4,
+                               .WidthInBytes = all ? 16 : 8,
+                               .Height = all ? 4 : 2,
+                               .Depth = all ? 4 : 1 + size / 64};
+        shape.dstXInBytes = shape.dstY = all ? 0 : 1;
+        shape.dstXInBytes *= 4;
+        shape.srcHost = from_host ? fuzz_host(src) : NULL;
+        shape.dstHost = to_host ? fuzz_host(dst) : NULL;
+        shape.srcDevice = src->at;
+        shape.dstDevice = dst->at;
+        return op->a[4] == FUZZ_COPY_3D ? cu_pt(cuMemcpy3DAsync, pt)(&shape, to.stream) : cu_pt(cuMemcpy3D, pt)(&shape);
+    }
+    case FUZZ_COPY_PEER_SYNC:
+        return cu_pt(cuMemcpyPeer, pt)(dst->at, fuzz_state.ctxs[dst->ctx], src->at, fuzz_state.ctxs[src->ctx], size);
     case FUZZ_COPY_PEER:
         return cu_pt(cuMemcpyPeerAsync, pt)(dst->at, fuzz_state.ctxs[dst->ctx], src->at, fuzz_state.ctxs[src->ctx],
                                             size, to.stream);
@@ -106,9 +132,18 @@ static CUresult set(const struct fuzz_op *op, struct fuzz_target to)
     unsigned int value = (unsigned int)op->a[2];
     size_t count = 4 * (size_t)op->a[3] / (size_t)op->a[4];
     bool pt = to.per_thread;
-    if (op->a[5] == 2 && op->a[4] == 4 && count == FUZZ_WORDS)
-        return cu_pt(cuMemsetD2D32Async, pt)(dst, 32, value, 8, FUZZ_WORDS / 8, to.stream);
-    if (op->a[5] == 1)
+    /* rows of 32 bytes: all of them, or the beginning of some */
+    size_t words = (size_t)op->a[3], rows = (words + 7) / 8;
+    size_t width = 4 * (words < 8 ? words : words == FUZZ_WORDS ? 8 : 1 + words % 7) / (size_t)op->a[4];
+    if (op->a[5] == FUZZ_SET_2D)
+        return op->a[4] == 1   ? cu_pt(cuMemsetD2D8Async, pt)(dst, 32, (unsigned char)value, width, rows, to.stream)
+               : op->a[4] == 2 ? cu_pt(cuMemsetD2D16Async, pt)(dst, 32, (unsigned short)value, width, rows, to.stream)
+                               : cu_pt(cuMemsetD2D32Async, pt)(dst, 32, value, width, rows, to.stream);
+    if (op->a[5] == FUZZ_SET_2D_SYNC)
+        return op->a[4] == 1   ? cu_pt(cuMemsetD2D8, pt)(dst, 32, (unsigned char)value, width, rows)
+               : op->a[4] == 2 ? cu_pt(cuMemsetD2D16, pt)(dst, 32, (unsigned short)value, width, rows)
+                               : cu_pt(cuMemsetD2D32, pt)(dst, 32, value, width, rows);
+    if (op->a[5] == FUZZ_SET_SYNC)
         return op->a[4] == 1   ? cu_pt(cuMemsetD8, pt)(dst, (unsigned char)value, count)
                : op->a[4] == 2 ? cu_pt(cuMemsetD16, pt)(dst, (unsigned short)value, count)
                                : cu_pt(cuMemsetD32, pt)(dst, value, count);

@@ -74,7 +74,34 @@ enum fuzz_attr {
     FUZZ_ATTRS = 256
 };
 
-enum fuzz_copy { FUZZ_COPY_ASYNC, FUZZ_COPY_TYPED, FUZZ_COPY_2D, FUZZ_COPY_PEER, FUZZ_COPY_SYNC, FUZZ_COPY_TYPED_SYNC };
+enum fuzz_copy {
+    FUZZ_COPY_ASYNC,
+    FUZZ_COPY_TYPED,
+    FUZZ_COPY_2D,
+    FUZZ_COPY_PEER,
+    FUZZ_COPY_SYNC,
+    FUZZ_COPY_TYPED_SYNC,
+    FUZZ_COPY_2D_SYNC,
+    FUZZ_COPY_2D_UNALIGNED, /* synchronous too */
+    FUZZ_COPY_3D,
+    FUZZ_COPY_3D_SYNC,
+    FUZZ_COPY_PEER_SYNC,
+    FUZZ_COPIES
+};
+enum fuzz_set { FUZZ_SET_ASYNC, FUZZ_SET_SYNC, FUZZ_SET_2D, FUZZ_SET_2D_SYNC, FUZZ_SETS };
+
+static inline bool fuzz_copy_sync(int how)
+{
+    return how >= FUZZ_COPY_SYNC && how != FUZZ_COPY_3D;
+}
+static inline bool fuzz_copy_shaped(int how) /* two or three dimensions: the program says what memory it is */
+{
+    return how == FUZZ_COPY_2D || (how >= FUZZ_COPY_2D_SYNC && how <= FUZZ_COPY_3D_SYNC);
+}
+static inline bool fuzz_set_sync(int how)
+{
+    return how == FUZZ_SET_SYNC || how == FUZZ_SET_2D_SYNC;
+}
 
 /* The last context slot is on the second device. */
 static inline int fuzz_ctx_device(int ctx)

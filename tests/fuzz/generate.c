@@ -251,15 +251,17 @@ struct fuzz_op fuzz_random_work(struct fuzz_gen *g, int t, int stream)
         op.a[2] = (int)fuzz_random(g, 100000);
         op.a[3] = fuzz_chance(g, 50) ? FUZZ_WORDS : 1 + (int)fuzz_random(g, FUZZ_WORDS);
         op.a[4] = 1 << fuzz_random(g, 3);
-        op.a[5] = fuzz_chance(g, 10) ? 2 : 0;
+        op.a[5] = fuzz_chance(g, 82) ? FUZZ_SET_ASYNC : (int)fuzz_random(g, FUZZ_SETS);
+        if (fuzz_set_sync(op.a[5]))
+            op.a[0] = fuzz_chance(g, 50) ? -1 : -3;
         return op;
     }
     op.kind = FUZZ_copy;
     op.a[1] = fuzz_pick_buffer(g, t, fuzz_chance(g, 80) ? 3 : FUZZ_ANY_MEMORY);
     op.a[2] = fuzz_pick_buffer(g, t, fuzz_chance(g, 60) ? 7 : FUZZ_ANY_MEMORY);
     op.a[3] = fuzz_chance(g, 50) ? FUZZ_WORDS : 1 + (int)fuzz_random(g, FUZZ_WORDS);
-    op.a[4] = fuzz_chance(g, 85) ? (int)fuzz_random(g, 2) : (int)fuzz_random(g, 6);
-    if (op.a[4] >= FUZZ_COPY_SYNC)
+    op.a[4] = fuzz_chance(g, 70) ? (int)fuzz_random(g, 2) : (int)fuzz_random(g, FUZZ_COPIES);
+    if (fuzz_copy_sync(op.a[4]))
         op.a[0] = fuzz_chance(g, 50) ? -1 : -3;
     return op;
 }

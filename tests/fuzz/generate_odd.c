@@ -316,6 +316,8 @@ static void abroad(struct fuzz_gen *g, int t)
         FUZZ_EMIT(g, t, peer_on, c);
     for (unsigned int n = 2 + fuzz_random(g, 6); n > 0 && theirs >= 0; n--) {
         some_work(g, t, s, 5);
+        if (fuzz_chance(g, 20))
+            FUZZ_EMIT(g, t, copy, fuzz_chance(g, 50) ? -1 : -3, theirs, buffer, FUZZ_WORDS, FUZZ_COPY_PEER_SYNC);
         FUZZ_EMIT(g, t, copy, s, theirs, buffer, 1 + (int)fuzz_random(g, FUZZ_WORDS),
                   fuzz_chance(g, 60) ? FUZZ_COPY_PEER : FUZZ_COPY_ASYNC);
         FUZZ_EMIT(g, t, launch, s, 0, FUZZ_MIX, buffer, theirs, (int)fuzz_random(g, 1000), 1, FUZZ_WORDS);

@@ -85,7 +85,9 @@ static int census(uint64_t count)
         ATTRS = HOWS + FUZZ_LAUNCHES,
         CODES = ATTRS + 8,
         SHAPES = CODES + 2,
-        KINDS = SHAPES + 4
+        COPIES = SHAPES + 4,
+        SETS = COPIES + FUZZ_COPIES,
+        KINDS = SETS + FUZZ_SETS
     };
     enum { MEMORY = KINDS + FUZZ_KINDS, ALL = MEMORY + FUZZ_MEMORIES };
     static const char *const names[KINDS] = {"threaded programs",
@@ -107,7 +109,22 @@ static int census(uint64_t count)
                                              "launch with grid y",
                                              "launch with grid z",
                                              "launch with block y",
-                                             "launch with block z"};
+                                             "launch with block z",
+                                             "copy async",
+                                             "copy async typed",
+                                             "copy async 2D",
+                                             "copy async peer",
+                                             "copy",
+                                             "copy typed",
+                                             "copy 2D",
+                                             "copy 2D unaligned",
+                                             "copy async 3D",
+                                             "copy 3D",
+                                             "copy peer",
+                                             "memset async",
+                                             "memset",
+                                             "memset async 2D",
+                                             "memset 2D"};
     static const char *const memories[] = {"device", "pool", "pinned", "registered", "managed", "pageable"};
     unsigned long total[ALL] = {0}, programs[ALL] = {0};
     for (uint64_t seed = 1; seed <= count; seed++) {
@@ -125,6 +142,10 @@ static int census(uint64_t count)
             total[CAPTURES] += threaded && op->kind == FUZZ_capture_begin;
             if (op->kind == FUZZ_buf_new)
                 total[MEMORY + op->a[1]]++;
+            if (op->kind == FUZZ_copy)
+                total[COPIES + op->a[4]]++;
+            if (op->kind == FUZZ_set)
+                total[SETS + op->a[5]]++;
             if (op->kind != FUZZ_launch)
                 continue;
             total[HOWS + op->a[9]]++;

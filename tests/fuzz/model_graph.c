@@ -124,10 +124,10 @@ bool fuzz_may_block(const struct fuzz_model *m, const struct fuzz_op *op)
     case FUZZ_buf_del:
         return !fuzz_slot(op->a[0], FUZZ_BUFFERS) || m->buffers[op->a[0]].kind != FUZZ_POOL;
     case FUZZ_copy:
-        return op->a[4] >= FUZZ_COPY_SYNC || !fuzz_slot(op->a[1], FUZZ_BUFFERS) || !fuzz_slot(op->a[2], FUZZ_BUFFERS) ||
+        return fuzz_copy_sync(op->a[4]) || !fuzz_slot(op->a[1], FUZZ_BUFFERS) || !fuzz_slot(op->a[2], FUZZ_BUFFERS) ||
                m->buffers[op->a[1]].kind == FUZZ_PAGEABLE || m->buffers[op->a[2]].kind == FUZZ_PAGEABLE;
     case FUZZ_set:
-        return op->a[5] == 1;
+        return fuzz_set_sync(op->a[5]);
     default:
         return false;
     }
@@ -144,9 +144,9 @@ bool fuzz_in_capture(const struct fuzz_op *op)
     case FUZZ_nap:
         return true;
     case FUZZ_copy:
-        return op->a[4] < FUZZ_COPY_SYNC;
+        return !fuzz_copy_sync(op->a[4]);
     case FUZZ_set:
-        return op->a[5] != 1;
+        return !fuzz_set_sync(op->a[5]);
     case FUZZ_record:
         return true;
     default:

@@ -204,18 +204,19 @@ static enum fuzz_verdict wait(struct fuzz_model *m, const struct fuzz_op *op)
 static enum fuzz_verdict copy(struct fuzz_model *m, const struct fuzz_op *op)
 {
     int t = op->thread, s = fuzz_model_stream(m, t, op->a[0]), dst = op->a[1], src = op->a[2], how = op->a[4];
-    NEED(fuzz_slot(dst, FUZZ_BUFFERS) && fuzz_slot(src, FUZZ_BUFFERS) && dst != src && fuzz_slot(how, 6) && s >= 0);
+    NEED(fuzz_slot(dst, FUZZ_BUFFERS) && fuzz_slot(src, FUZZ_BUFFERS) && dst != src && fuzz_slot(how, FUZZ_COPIES) &&
+         s >= 0);
     NEED(op->a[3] > 0 && op->a[3] <= FUZZ_WORDS);
     enum fuzz_memory to = m->buffers[dst].kind, from = m->buffers[src].kind;
     bool host_to = fuzz_on_host(to) && to != FUZZ_MANAGED, host_from = fuzz_on_host(from) && from != FUZZ_MANAGED;
     bool pageable = to == FUZZ_PAGEABLE || from == FUZZ_PAGEABLE;
-    bool typed = how == FUZZ_COPY_TYPED || how == FUZZ_COPY_TYPED_SYNC || how == FUZZ_COPY_2D;
-    bool sync = how >= FUZZ_COPY_SYNC;
+    bool typed = how == FUZZ_COPY_TYPED || how == FUZZ_COPY_TYPED_SYNC || fuzz_copy_shaped(how);
+    bool sync = fuzz_copy_sync(how), peer = how == FUZZ_COPY_PEER || how == FUZZ_COPY_PEER_SYNC;
     NEED(!(typed && host_to && host_from) && !(sync && op->a[0] != -1 && op->a[0] != -3));
-    NEED(!(how == FUZZ_COPY_PEER && (host_to || host_from)));
-    NEED(!pageable || (how != FUZZ_COPY_2D && !m->streams[s].capturing && !(host_to && host_from)));
+    NEED(!(peer && (host_to || host_from)));
+    NEED(!pageable || ((sync || !fuzz_copy_shaped(how)) && !m->streams[s].capturing && !(host_to && host_from)));
     struct fuzz_effect effect = {.reads = 1u << src, .writes = 1u << dst, .fills = op->a[3] == FUZZ_WORDS ? dst : -1};
-    if (how == FUZZ_COPY_PEER)
+    if (peer) /* a synchronous one waits for all work of both contexts: a promise that no program counts on here */
         effect.reach = FUZZ_ANYWHERE;
     else if (how == FUZZ_COPY_ASYNC)
         effect.reach = FUZZ_PEERS;
@@ -238,11 +239,15 @@ static enum fuzz_verdict copy(struct fuzz_model *m, const struct fuzz_op *op)
 static enum fuzz_verdict set(struct fuzz_model *m, const struct fuzz_op *op)
 {
     int t = op->thread, s = fuzz_model_stream(m, t, op->a[0]), dst = op->a[1], words = op->a[3], element = op->a[4];
-    NEED(fuzz_slot(dst, FUZZ_BUFFERS) && words > 0 && words <= FUZZ_WORDS && fuzz_slot(op->a[5], 3));
-    NEED((element == 1 || element == 2 || element == 4) && (op->a[5] != 1 || op->a[0] == -1 || op->a[0] == -3));
+    bool sync = fuzz_set_sync(op->a[5]);
+    NEED(fuzz_slot(dst, FUZZ_BUFFERS) && words > 0 && words <= FUZZ_WORDS && fuzz_slot(op->a[5], FUZZ_SETS));
+    NEED((element == 1 || element == 2 || element == 4) && (!sync || op->a[0] == -1 || op->a[0] == -3));
     NEED(m->buffers[dst].kind != FUZZ_PAGEABLE);
     struct fuzz_effect effect = {.writes = 1u << dst, .fills = words == FUZZ_WORDS ? dst : -1};
-    return fuzz_work(m, t, s, &effect, NULL);
+    TRY(fuzz_work(m, t, s, &effect, NULL));
+    if (sync && fuzz_on_host(m->buffers[dst].kind)) /* pinned and managed memory: as if the host had written it */
+        fuzz_await(m, t, s);
+    return FUZZ_LEGAL;
 }
 
 static enum fuzz_verdict set_global(struct fuzz_model *m, const struct fuzz_op *op)
