@@ -38,6 +38,10 @@ fuzz() {
   [[ $stderr == "fuzz: only "*" of 1000000 programs ran in 1 s"* ]]
 }
 
+@test "the breaks that show that the fuzzer can fail apply to the shim" {
+  "$BATS_TEST_DIRNAME/../fuzz/breaks" --check
+}
+
 @test "bad arguments: one line and status 2" {
   one_thread
   need_shim
