@@ -22,6 +22,17 @@ fuzz() {
   [[ $output == *" 0 differences"* ]]
 }
 
+@test "a few random programs under all three schedules" {
+  need_shim
+  run -0 fuzz --programs 20 --seed 1 --schedules all --jobs 1
+  [[ $output == *": 20 programs of"*" 0 differences"* ]]
+  launches=${output##*with the shim } launches=${launches%% *}
+  run -0 fuzz --programs 20 --seed 1 --jobs 1
+  [[ $output == *" 0 differences"* ]]
+  fewer=${output##*with the shim } fewer=${fewer%% *}
+  [ $((2 * launches)) = $((3 * fewer)) ]
+}
+
 @test "a program means the same after printing and reading" {
   need_shim
   export LD_LIBRARY_PATH=$build/sim
@@ -48,7 +59,7 @@ fuzz() {
   printf 'program seed=1 ptsz=0\n0 stream_new stream=0 fla' >"$BATS_TEST_TMPDIR/cut"
   printf '0 ctx_sync\n' >"$BATS_TEST_TMPDIR/headless"
   : >"$BATS_TEST_TMPDIR/empty"
-  for arguments in '--seconds x' '--programs 0' '--seed -1' '--jobs 0' '--nonsense' '--seconds' '--replay' \
+  for arguments in '--seconds x' '--programs 0' '--seed -1' '--jobs 0' '--schedules three' '--nonsense' '--seconds' '--replay' \
     "--replay $BATS_TEST_TMPDIR/none" "--replay $BATS_TEST_TMPDIR/cut" "--replay $BATS_TEST_TMPDIR/headless" \
     "--replay $BATS_TEST_TMPDIR/empty" "--replay $BATS_TEST_TMPDIR"; do
     # shellcheck disable=SC2086

@@ -13,10 +13,15 @@ struct fuzz_state fuzz_state = {.mutex = PTHREAD_MUTEX_INITIALIZER,
 static struct fuzz_runner runners[FUZZ_THREADS];
 
 static const char *const kernel_names[FUZZ_KERNELS] = {
-        [FUZZ_FILL] = "fill",         [FUZZ_STEP] = "step",
-        [FUZZ_MIX] = "mix",           [FUZZ_GAPS] = "gaps",
-        [FUZZ_BY_VALUE] = "by_value", [FUZZ_THROUGH_SHARED] = "through_shared",
-        [FUZZ_SCALED] = "scaled",     [FUZZ_LARGE] = "large_argument",
+        [FUZZ_FILL] = "fill",
+        [FUZZ_STEP] = "step",
+        [FUZZ_MIX] = "mix",
+        [FUZZ_GAPS] = "gaps",
+        [FUZZ_BY_VALUE] = "by_value",
+        [FUZZ_THROUGH_SHARED] = "through_shared",
+        [FUZZ_SCALED] = "scaled",
+        [FUZZ_LARGE] = "large_argument",
+        [FUZZ_THROUGH_ROOM] = "through_room",
 };
 
 /* ---- the log ---- */
@@ -198,12 +203,12 @@ static void reset_code(void)
         int value;
     } attributes[] = {{CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, FUZZ_DEFAULT_SHARED},
                       {CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, -1}};
-    CUkernel kernel = (CUkernel)(void *)fuzz_state.codes[1].kernels[FUZZ_THROUGH_SHARED];
-    for (int i = 0; i < 2; i++) {
-        cu(cuFuncSetAttribute)(fuzz_state.own[0].kernels[FUZZ_THROUGH_SHARED], attributes[i].which,
-                               attributes[i].value);
-        cu(cuKernelSetAttribute)(attributes[i].which, attributes[i].value, kernel, 0);
-    }
+    for (int k = 0; k < FUZZ_KERNELS; k++)
+        for (int i = 0; i < 2 && fuzz_limit(k) >= 0; i++) {
+            CUkernel kernel = (CUkernel)(void *)fuzz_state.codes[1].kernels[k];
+            cu(cuFuncSetAttribute)(fuzz_state.own[0].kernels[k], attributes[i].which, attributes[i].value);
+            cu(cuKernelSetAttribute)(attributes[i].which, attributes[i].value, kernel, 0);
+        }
 }
 
 static void drop_ctx(struct fuzz_runner *runner, int ctx)

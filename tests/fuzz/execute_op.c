@@ -227,7 +227,8 @@ static CUresult function_attribute(struct fuzz_runner *runner, const struct fuzz
 {
     int ctx = runner->stack[runner->depth - 1];
     struct fuzz_code *code = op->a[0] ? &fuzz_state.codes[op->a[0]] : &fuzz_state.own[ctx];
-    CUfunction function = code->kernels[FUZZ_THROUGH_SHARED];
+    int limit = op->a[op->kind == FUZZ_func_attr ? 3 : 2];
+    CUfunction function = code->kernels[limit ? FUZZ_THROUGH_ROOM : FUZZ_THROUGH_SHARED];
     CUfunction_attribute which = op->a[1] ? CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT
                                           : CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
     if (op->kind == FUZZ_func_attr)
@@ -308,7 +309,7 @@ static CUresult capture(struct fuzz_runner *runner, const struct fuzz_op *op, st
 static bool may_fail(const struct fuzz_op *op)
 {
     return op->kind == FUZZ_bad || op->kind == FUZZ_func_attr ||
-           (op->kind == FUZZ_launch && (op->a[2] == FUZZ_THROUGH_SHARED || op->a[10] & FUZZ_ATTR_CLUSTER));
+           (op->kind == FUZZ_launch && (fuzz_limit(op->a[2]) >= 0 || op->a[10] & FUZZ_ATTR_CLUSTER));
 }
 
 static CUresult run(struct fuzz_runner *runner, const struct fuzz_op *op, size_t index)

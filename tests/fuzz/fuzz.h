@@ -54,8 +54,15 @@ enum fuzz_kernel {
     FUZZ_THROUGH_SHARED,
     FUZZ_SCALED,
     FUZZ_LARGE,
+    FUZZ_THROUGH_ROOM,
     FUZZ_KERNELS
 };
+/* Kernels with dynamic shared memory, whose limit programs change: which of them, or -1. */
+#define FUZZ_LIMITS 2
+static inline int fuzz_limit(int kernel)
+{
+    return kernel == FUZZ_THROUGH_SHARED ? 0 : kernel == FUZZ_THROUGH_ROOM ? 1 : -1;
+}
 
 /* Memory of a buffer. From FUZZ_PINNED on the host may touch it. */
 enum fuzz_memory { FUZZ_DEVICE, FUZZ_POOL, FUZZ_PINNED, FUZZ_REGISTERED, FUZZ_MANAGED, FUZZ_PAGEABLE, FUZZ_MEMORIES };

@@ -205,9 +205,10 @@ static void pick_shape(struct fuzz_gen *g, struct fuzz_op *op)
 
 struct fuzz_op fuzz_random_launch(struct fuzz_gen *g, int t, int stream)
 {
-    static const int kernels[] = {FUZZ_STEP, FUZZ_STEP, FUZZ_STEP, FUZZ_STEP,     FUZZ_STEP,           FUZZ_MIX,
-                                  FUZZ_MIX,  FUZZ_GAPS, FUZZ_GAPS, FUZZ_BY_VALUE, FUZZ_THROUGH_SHARED, FUZZ_SCALED,
-                                  FUZZ_FILL, FUZZ_LARGE};
+    static const int kernels[] = {
+            FUZZ_STEP, FUZZ_STEP,  FUZZ_STEP,        FUZZ_STEP,     FUZZ_STEP,           FUZZ_MIX,
+            FUZZ_MIX,  FUZZ_GAPS,  FUZZ_GAPS,        FUZZ_BY_VALUE, FUZZ_THROUGH_SHARED, FUZZ_SCALED,
+            FUZZ_FILL, FUZZ_LARGE, FUZZ_THROUGH_ROOM};
     static const int blocks[] = {64, 32, 16, 64, 48};
     static const int hows[] = {FUZZ_PARAMS, FUZZ_PARAMS, FUZZ_PARAMS, FUZZ_PARAMS, FUZZ_PARAMS,
                                FUZZ_PARAMS, FUZZ_EXTRA,  FUZZ_EX,     FUZZ_EX,     FUZZ_PARAMS};
@@ -229,7 +230,7 @@ struct fuzz_op fuzz_random_launch(struct fuzz_gen *g, int t, int stream)
     if (op.a[10] & FUZZ_ATTR_CLUSTER && fuzz_chance(g, 95))
         op.a[op.a[10] & FUZZ_ATTR_CLUSTER_Y ? 12 : 6] = 2 * (1 + op.a[6] / 2);
     op.a[11] = fuzz_pick_event(g, t);
-    if (op.a[2] == FUZZ_THROUGH_SHARED)
+    if (fuzz_limit(op.a[2]) >= 0)
         op.a[8] = fuzz_chance(g, 70) ? 4 * fuzz_block_threads(&op) : 1024 * (1 + (int)fuzz_random(g, 80));
     else if (fuzz_chance(g, 10))
         op.a[8] = 256 * (int)fuzz_random(g, 16);
@@ -327,7 +328,7 @@ static struct fuzz_op mutate(struct fuzz_gen *g, struct fuzz_op op, int iteratio
             op.a[4] = fuzz_pick_buffer(g, t, FUZZ_KERNEL_MEMORY);
         if (fuzz_chance(g, 15))
             grow(g, &op, iteration);
-        if (fuzz_chance(g, 5) && op.a[2] == FUZZ_THROUGH_SHARED)
+        if (fuzz_chance(g, 5) && fuzz_limit(op.a[2]) >= 0)
             op.a[8] = 1024 * (1 + (int)fuzz_random(g, 80));
         break;
     case FUZZ_set:

@@ -217,7 +217,7 @@ static void code(struct fuzz_gen *g, int t)
         body[i].a[1] = body[i].a[2] == FUZZ_SCALED ? 0 : slot;
         if (body[i].a[2] != FUZZ_LARGE && body[i].a[7] <= 64)
             body[i].a[7] = block;
-        if (body[i].a[2] == FUZZ_THROUGH_SHARED && body[i].a[8] < 4 * fuzz_block_threads(&body[i]))
+        if (fuzz_limit(body[i].a[2]) >= 0 && body[i].a[8] < 4 * fuzz_block_threads(&body[i]))
             body[i].a[8] = 4 * fuzz_block_threads(&body[i]);
     }
     /* As a program that compiles code while it runs: handles come back with other meanings. */
@@ -243,12 +243,13 @@ static void attributes(struct fuzz_gen *g, int t)
         static const int limits[] = {0, 1024, 16384, 49152, 65536, 98304, 232448, 300000, -1};
         int which = fuzz_chance(g, 85) ? 0 : 1;
         int value = which ? (int)fuzz_random(g, 110) : limits[fuzz_random(g, 9)];
-        FUZZ_EMIT(g, t, func_attr, k, which, value);
+        int limit = (int)fuzz_random(g, FUZZ_LIMITS), other = fuzz_chance(g, 70) ? limit : 1 - limit;
+        FUZZ_EMIT(g, t, func_attr, k, which, value, limit);
         if (fuzz_chance(g, 40))
-            FUZZ_EMIT(g, t, func_get, k, which);
+            FUZZ_EMIT(g, t, func_get, k, which, other);
         struct fuzz_op op = fuzz_random_launch(g, t, s);
         op.a[1] = k;
-        op.a[2] = FUZZ_THROUGH_SHARED;
+        op.a[2] = other ? FUZZ_THROUGH_ROOM : FUZZ_THROUGH_SHARED;
         op.a[8] = fuzz_chance(g, 40) ? 1024 * (1 + (int)fuzz_random(g, 100)) : 4 * fuzz_block_threads(&op);
         fuzz_emit(g, op);
     }

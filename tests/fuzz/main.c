@@ -87,7 +87,8 @@ static int census(uint64_t count)
         SHAPES = CODES + 2,
         COPIES = SHAPES + 4,
         SETS = COPIES + FUZZ_COPIES,
-        KINDS = SETS + FUZZ_SETS
+        LIMITS = SETS + FUZZ_SETS,
+        KINDS = LIMITS + FUZZ_LIMITS
     };
     enum { MEMORY = KINDS + FUZZ_KINDS, ALL = MEMORY + FUZZ_MEMORIES };
     static const char *const names[KINDS] = {"threaded programs",
@@ -124,7 +125,9 @@ static int census(uint64_t count)
                                              "memset async",
                                              "memset",
                                              "memset async 2D",
-                                             "memset 2D"};
+                                             "memset 2D",
+                                             "limit of through_shared set",
+                                             "limit of through_room set"};
     static const char *const memories[] = {"device", "pool", "pinned", "registered", "managed", "pageable"};
     unsigned long total[ALL] = {0}, programs[ALL] = {0};
     for (uint64_t seed = 1; seed <= count; seed++) {
@@ -142,6 +145,8 @@ static int census(uint64_t count)
             total[CAPTURES] += threaded && op->kind == FUZZ_capture_begin;
             if (op->kind == FUZZ_buf_new)
                 total[MEMORY + op->a[1]]++;
+            if (op->kind == FUZZ_func_attr && op->a[1] == 0)
+                total[LIMITS + op->a[3]]++;
             if (op->kind == FUZZ_copy)
                 total[COPIES + op->a[4]]++;
             if (op->kind == FUZZ_set)

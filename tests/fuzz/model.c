@@ -135,7 +135,8 @@ static bool open_ctx(struct fuzz_model *m, int ctx)
     for (int t = 0; t < m->threads; t++)
         open_stream(m, FUZZ_OWN(t, ctx), ctx, true);
     for (int c = 0; c < FUZZ_CODES; c++)
-        m->codes[c].shared[ctx] = FUZZ_DEFAULT_SHARED;
+        for (int l = 0; l < FUZZ_LIMITS; l++)
+            m->codes[c].shared[l][ctx] = FUZZ_DEFAULT_SHARED;
     return true;
 }
 
@@ -392,8 +393,8 @@ static enum fuzz_verdict code(struct fuzz_model *m, int t, const struct fuzz_op 
         TRY(may_make(m, t, &m->codes[k].use));
         m->codes[k].ctx = ctx;
         m->codes[k].library = op->a[1] == 1;
-        for (int c = 0; c < FUZZ_CTXS; c++)
-            m->codes[k].shared[c] = FUZZ_DEFAULT_SHARED;
+        for (int l = 0; l < FUZZ_LIMITS * FUZZ_CTXS; l++)
+            m->codes[k].shared[l / FUZZ_CTXS][l % FUZZ_CTXS] = FUZZ_DEFAULT_SHARED;
         made(m, t, &m->codes[k].use, true);
         made(m, t, &m->codes[k].limit, true);
         return FUZZ_LEGAL;
@@ -405,13 +406,14 @@ static enum fuzz_verdict code(struct fuzz_model *m, int t, const struct fuzz_op 
         return FUZZ_LEGAL;
     }
     NEED(k == 0 || m->codes[k].ctx == ctx);
-    NEED(fuzz_slot(op->a[1], 2));
+    int limit = op->a[op->kind == FUZZ_func_attr ? 3 : 2];
+    NEED(fuzz_slot(op->a[1], 2) && fuzz_slot(limit, FUZZ_LIMITS));
     if (!fuzz_ordered(m, t, &m->codes[k].limit, true))
         return FUZZ_OTHER;
     if (op->kind == FUZZ_func_attr) {
         NEED(op->a[2] >= -1 && op->a[2] <= 1000000);
         if (op->a[1] == 0 && op->a[2] >= 0 && op->a[2] <= 232448)
-            m->codes[k].shared[ctx] = op->a[2];
+            m->codes[k].shared[limit][ctx] = op->a[2];
     }
     fuzz_used(m, t, &m->codes[k].limit);
     fuzz_used(m, t, &m->codes[k].use);

@@ -86,8 +86,8 @@ struct fuzz_model {
         struct fuzz_use use;
         int ctx;
         bool library;
-        int shared[FUZZ_CTXS]; /* dynamic shared memory limit of through_shared */
-        struct fuzz_use limit; /* host order of that limit */
+        int shared[FUZZ_LIMITS][FUZZ_CTXS]; /* dynamic shared memory limits of kernels */
+        struct fuzz_use limit;              /* host order of these limits */
     } codes[FUZZ_CODES];
     struct {
         struct fuzz_use use;

@@ -306,12 +306,13 @@ static enum fuzz_verdict launch(struct fuzz_model *m, const struct fuzz_op *op)
         effect.reads = 1u << FUZZ_GLOBAL;
     }
     bool odd = attrs & FUZZ_ATTR_CLUSTER && fuzz_grid(op, attrs & FUZZ_ATTR_CLUSTER_Y ? 1 : 0) % 2 != 0, refused;
-    if (kernel == FUZZ_THROUGH_SHARED) {
+    int limit = fuzz_limit(kernel);
+    if (limit >= 0) {
         /* Its limit is the one that programs change. */
         NEED(shared >= 4 * block && (k == 0 || m->codes[k].ctx == ctx));
         if (!fuzz_ordered(m, t, &m->codes[k].limit, true))
             return FUZZ_OTHER;
-        refused = shared > m->codes[k].shared[ctx] || odd;
+        refused = shared > m->codes[k].shared[limit][ctx] || odd;
     } else {
         refused = odd;
         NEED(shared <= FUZZ_DEFAULT_SHARED);
@@ -327,7 +328,7 @@ static enum fuzz_verdict launch(struct fuzz_model *m, const struct fuzz_op *op)
     } else {
         TRY(fuzz_work(m, t, s, &effect, &before));
     }
-    if (kernel == FUZZ_THROUGH_SHARED)
+    if (limit >= 0)
         fuzz_used(m, t, &m->codes[k].limit);
     if (attrs & (FUZZ_ATTR_COMPLETION | FUZZ_ATTR_EVENT)) {
         /* It is promised to be later than what came before the kernel, no more. */

@@ -17,5 +17,5 @@ $(FUZZ_KERNELS): $(B)/tests/fuzz/kernels.o
 ALL += $(FUZZ_RUN) $(FUZZ_KERNELS)
 
 .PHONY: fuzz
-fuzz: all ## differential fuzzing on the simulated driver (FUZZ_SECONDS=N FUZZ_PROGRAMS=N FUZZ_SEED=N FUZZ_JOBS=N)
-	@TEST_SAN='$(SAN)' tests/fuzz/run --build '$(B)' --seconds '$(FUZZ_SECONDS)' --programs '$(FUZZ_PROGRAMS)' --seed '$(FUZZ_SEED)' --jobs '$(FUZZ_JOBS)'
+fuzz: all ## differential fuzzing on the simulated driver (FUZZ_SECONDS=N FUZZ_PROGRAMS=N FUZZ_SEED=N FUZZ_JOBS=N FUZZ_SCHEDULES=all)
+	@TEST_SAN='$(SAN)' tests/fuzz/run --build '$(B)' --seconds '$(FUZZ_SECONDS)' --programs '$(FUZZ_PROGRAMS)' --seed '$(FUZZ_SEED)' --jobs '$(FUZZ_JOBS)' --schedules '$(FUZZ_SCHEDULES)'
