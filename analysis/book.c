@@ -63,9 +63,24 @@ static void instance_append(struct ag_book *book, struct ag_instance *instance)
 
 /* ---- memory ---- */
 
-static size_t chunk_bytes(unsigned length)
+static unsigned ghosts_max(const struct ag_chunk *chunk)
 {
-    return sizeof(struct ag_chunk) + length * sizeof(struct ag_token *);
+    return 2u * chunk->length < AG_BOOK_GHOSTS ? 2u * chunk->length : AG_BOOK_GHOSTS;
+}
+
+static size_t ghosts_bytes(const struct ag_chunk *chunk)
+{
+    return ghosts_max(chunk) * (sizeof(struct ag_ghost) + chunk->length * sizeof(uint32_t));
+}
+
+static size_t chunk_bytes(const struct ag_chunk *chunk)
+{
+    return sizeof *chunk + chunk->length * sizeof chunk->tokens[0] + (chunk->ghosts != NULL ? ghosts_bytes(chunk) : 0);
+}
+
+static uint32_t *ghost_hashes(const struct ag_chunk *chunk, unsigned g)
+{
+    return (uint32_t *)(void *)(chunk->ghosts + ghosts_max(chunk)) + (size_t)g * chunk->length;
 }
 
 static size_t instance_bytes(const struct ag_chunk *chunk)
@@ -99,21 +114,17 @@ static void chunk_drop(struct ag_book *book, struct ag_chunk *chunk)
 {
     while (chunk->instances != NULL)
         ag_book_drop(book, chunk->instances);
-    for (unsigned i = 0; i < AG_BOOK_GHOSTS; i++) {
-        if (chunk->ghosts[i].hashes != NULL)
-            book->host_bytes -= chunk->length * sizeof(uint32_t);
-        free(chunk->ghosts[i].hashes);
-    }
-    chunk_unlink(book, chunk);
     HASH_DEL(book->chunks, chunk);
-    book->host_bytes -= chunk_bytes(chunk->length);
+    chunk_unlink(book, chunk);
+    book->host_bytes -= chunk_bytes(chunk);
     book->chunk_count--;
+    free(chunk->ghosts);
     free(chunk);
 }
 
 void ag_book_clear(struct ag_book *book)
 {
-    while (book->oldest_chunk != NULL)
+    while (book->chunks != NULL)
         chunk_drop(book, book->oldest_chunk);
     free(book->slots);
     book->slots = NULL;
@@ -178,18 +189,18 @@ static struct ag_chunk *chunk_find(struct ag_book *book, const struct ag_token *
 
 static struct ag_chunk *chunk_add(struct ag_book *book, const struct ag_token *const *tokens, unsigned length)
 {
-    while (book->host_bytes > book->params.max_bytes && book->oldest_chunk != NULL)
+    while (book->host_bytes > book->params.max_bytes && book->chunks != NULL)
         chunk_drop(book, book->oldest_chunk);
-    struct ag_chunk *chunk = calloc(1, chunk_bytes(length));
+    struct ag_chunk *chunk = calloc(1, sizeof *chunk + length * sizeof tokens[0]);
     if (chunk == NULL)
         return NULL;
-    chunk->length = length;
+    chunk->length = (uint8_t)length;
     memcpy(chunk->tokens, tokens, length * sizeof tokens[0]);
     for (unsigned i = 0; i < length; i++)
         chunk->records_size += tokens[i]->record_size;
     HASH_ADD_KEYPTR(hh, book->chunks, chunk->tokens, length * sizeof tokens[0], chunk);
     chunk_append(book, chunk);
-    book->host_bytes += chunk_bytes(length);
+    book->host_bytes += chunk_bytes(chunk);
     book->chunk_count++;
     return chunk;
 }
@@ -314,14 +325,11 @@ static bool set_pays(struct ag_book *book, const struct ag_chunk *chunk, struct 
  * by now have paid. `best` is how many nodes the nearest instance needs patched. */
 static bool ghost_pays(struct ag_book *book, struct ag_chunk *chunk, const uint32_t *hashes, unsigned best)
 {
-    unsigned oldest = 0, nearest = 0, nearest_differing = chunk->length + 1;
-    for (unsigned g = 0; g < AG_BOOK_GHOSTS; g++) {
-        struct ag_ghost *ghost = &chunk->ghosts[g];
-        if (ghost->hashes == NULL || ghost->last_used < chunk->ghosts[oldest].last_used)
+    unsigned oldest = 0, nearest = 0, nearest_differing = chunk->length + 1u;
+    for (unsigned g = 0; g < chunk->ghost_count; g++) {
+        if (chunk->ghosts[g].last_used < chunk->ghosts[oldest].last_used)
             oldest = g;
-        if (ghost->hashes == NULL)
-            break;
-        unsigned differing = count_differing(ghost->hashes, hashes, chunk->length);
+        unsigned differing = count_differing(ghost_hashes(chunk, g), hashes, chunk->length);
         if (differing < nearest_differing) {
             nearest = g;
             nearest_differing = differing;
@@ -333,24 +341,22 @@ static bool ghost_pays(struct ag_book *book, struct ag_chunk *chunk, const uint3
         bool pays = set_pays(book, chunk, ghost, best - nearest_differing);
         ghost->last_used = book->clock;
         ghost->ops = book->ops;
-        memcpy(ghost->hashes, hashes, chunk->length * sizeof hashes[0]);
+        memcpy(ghost_hashes(chunk, nearest), hashes, chunk->length * sizeof hashes[0]);
         if (!pays)
             return false;
         ghost->regret = 0;
         ghost->last_used = 0;
         return true;
     }
-    struct ag_ghost *ghost = &chunk->ghosts[oldest];
-    if (ghost->hashes == NULL) {
-        ghost->hashes = malloc(chunk->length * sizeof hashes[0]);
-        if (ghost->hashes == NULL)
+    if (chunk->ghosts == NULL) {
+        if ((chunk->ghosts = malloc(ghosts_bytes(chunk))) == NULL)
             return false;
-        book->host_bytes += chunk->length * sizeof hashes[0];
+        book->host_bytes += ghosts_bytes(chunk);
     }
-    memcpy(ghost->hashes, hashes, chunk->length * sizeof hashes[0]);
-    ghost->regret = 0;
-    ghost->ops = book->ops;
-    ghost->last_used = book->clock;
+    if (chunk->ghost_count < ghosts_max(chunk))
+        oldest = chunk->ghost_count++;
+    chunk->ghosts[oldest] = (struct ag_ghost){.last_used = book->clock, .ops = book->ops};
+    memcpy(ghost_hashes(chunk, oldest), hashes, chunk->length * sizeof hashes[0]);
     return false;
 }
 
@@ -359,7 +365,7 @@ static struct ag_instance *choose_instance(struct ag_book *book, struct ag_chunk
 {
     uint32_t hashes[AG_CHUNK_MAX];
     struct ag_instance *best = NULL, *stalest = chunk->instances;
-    unsigned best_differing = chunk->length + 1;
+    unsigned best_differing = chunk->length + 1u;
     hash_records(chunk, records, hashes);
     for (struct ag_instance *i = chunk->instances; i != NULL; i = i->next) {
         unsigned differing = count_differing(i->hashes, hashes, chunk->length);

@@ -21,7 +21,8 @@
 #include "analysis/op.h"
 #include "analysis/token.h"
 
-/* Instances of one chunk, and argument sets that a chunk remembers without having an instance for them. */
+/* Instances of one chunk, and argument sets that a chunk remembers without having an instance for them; of a short one
+ * two for each op, or they would take more memory than all else that is known of it. */
 #define AG_BOOK_INSTANCES 24
 #define AG_BOOK_GHOSTS 16
 
@@ -76,20 +77,18 @@ struct ag_ghost {
     uint64_t last_used;
     uint64_t ops; /* the book's ops when it was seen last */
     float regret; /* what patching from the nearest instance has cost when this set came back */
-    uint32_t *hashes;
 };
 
 struct ag_chunk {
     UT_hash_handle hh;
     struct ag_chunk *older, *newer; /* the book's chunks by last use */
     struct ag_instance *instances;
-    unsigned instance_count;
-    unsigned length;
+    uint64_t last_used;
+    struct ag_ghost *ghosts; /* as many as such a chunk may have, then the hashes of each, one per op; NULL at first */
     uint32_t records_size;
     unsigned sightings;
     struct ag_backoff backoff; /* in sightings; while it blocks: submit eagerly */
-    uint64_t last_used;
-    struct ag_ghost ghosts[AG_BOOK_GHOSTS];
+    uint8_t instance_count, length, ghost_count;
     const struct ag_token *tokens[];
 };
 

@@ -94,9 +94,9 @@ static const struct option *find(const char *name, size_t length)
 /* Variables of the simulated driver, the build and the tests, which programs under the shim inherit. */
 static bool is_of_tests(const char *name, size_t length)
 {
-    static const char others[] = "SIM\0BUILD\0SETUP\0AUDIT\0TEST_DEVICE\0";
-    for (const char *other = others; *other != '\0'; other += strlen(other) + 1)
-        if (strlen(other) == length && strncmp(name, other, length) == 0)
+    static const char *const others[] = {"SIM", "BUILD", "SETUP", "AUDIT", "TEST_DEVICE"};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        if (strlen(others[i]) == length && memcmp(name, others[i], length) == 0)
             return true;
     return false;
 }

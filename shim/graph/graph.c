@@ -224,8 +224,6 @@ static CUresult submit_kernel(const struct ag_target *target, const struct ag_si
     if (site->attribute_count == 0)
         return ag_real.cuLaunchKernel(site->function, kernel.grid[0], kernel.grid[1], kernel.grid[2], site->block[0],
                                       site->block[1], site->block[2], kernel.shared, target->stream, params, NULL);
-    CUlaunchAttribute attributes[AG_SITE_ATTRIBUTES];
-    memcpy(attributes, site->attributes, sizeof attributes);
     CUlaunchConfig config = {.gridDimX = kernel.grid[0],
                              .gridDimY = kernel.grid[1],
                              .gridDimZ = kernel.grid[2],
@@ -234,7 +232,7 @@ static CUresult submit_kernel(const struct ag_target *target, const struct ag_si
                              .blockDimZ = site->block[2],
                              .sharedMemBytes = kernel.shared,
                              .hStream = target->stream,
-                             .attrs = attributes,
+                             .attrs = site->attributes,
                              .numAttrs = site->attribute_count};
     return ag_real.cuLaunchKernelEx(&config, site->function, params, NULL);
 }

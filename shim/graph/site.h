@@ -17,11 +17,11 @@
 #define AG_SITE_ATTRIBUTES 8
 
 /* Largest argument block that is held, in bytes (the limit of drivers since 12.1 is 32764). */
-#define AG_SITE_ARGUMENTS 32764
+#define AG_SITE_ARGUMENTS 32764u
 
 struct ag_param {
-    uint32_t offset; /* within the argument bytes */
-    uint32_t size;
+    uint16_t offset; /* within the argument bytes */
+    uint16_t size;
 };
 
 /* A record of a kernel; the argument bytes follow. */
@@ -56,27 +56,29 @@ struct ag_limit {
  * a multiple of it, so acceptable() refuses such a site without a question of its own. */
 #define AG_SITE_NESTED UINT32_MAX
 
+/* In an order without gaps: a process may know thousands. */
 struct ag_site {
     struct ag_token *token;
     /* kernels */
     CUfunction function;
-    bool is_kernel;    /* function is a CUkernel handle */
     const void *owner; /* the module or library that it ends with; NULL when that is not known */
-    bool gaps;         /* there are bytes between parameters: a record must be cleared first */
-    uint32_t block[3];
-    uint32_t shared_accepted; /* the most dynamic shared memory accepted, bytes */
-    uint32_t cluster[3];      /* 0, or the shape that the grid must be a multiple of; AG_SITE_NESTED */
-    bool overlaps;            /* programmatic stream serialization: may start before its predecessor ends */
-    unsigned attribute_count;
-    CUlaunchAttribute attributes[AG_SITE_ATTRIBUTES];
     struct ag_limit *limit;
     unsigned limit_forgotten; /* of the limit, when the site was made */
-    uint32_t argument_bytes;
-    unsigned param_count;
-    struct ag_param *params; /* owned */
+    uint32_t shared_accepted; /* the most dynamic shared memory accepted, bytes */
+    uint32_t block[3];
+    uint32_t cluster[3];           /* 0, or the shape that the grid must be a multiple of; AG_SITE_NESTED */
+    CUlaunchAttribute *attributes; /* owned; NULL when there are none */
+    struct ag_param *params;       /* owned */
+    uint16_t attribute_count, param_count;
+    uint16_t argument_bytes;
+    bool is_kernel; /* function is a CUkernel handle */
+    bool gaps;      /* there are bytes between parameters: a record must be cleared first */
+    bool overlaps;  /* programmatic stream serialization: may start before its predecessor ends */
     /* memsets and copies */
-    uint32_t element; /* bytes of a memset's element */
-    bool from_host;   /* copy: the source is pinned host memory */
+    uint8_t element; /* bytes of a memset's element */
+    bool from_host;  /* copy: the source is pinned host memory */
 };
+
+_Static_assert(sizeof(struct ag_site) <= 96, "a process may know thousands");
 
 #endif

@@ -41,44 +41,6 @@ bool ag_hook_may_hold(enum ag_stat *why)
     return true;
 }
 
-/* Bytes of an attribute's value that mean something; 0 for attributes that are never held. */
-static size_t meaningful(const CUlaunchAttribute *attribute)
-{
-    switch ((int)attribute->id) {
-    case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
-        return 12;
-    case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
-    case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
-    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
-    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
-        return 4;
-    default:
-        return 0;
-    }
-}
-
-bool ag_launch_key(const struct launch *l, struct key *key)
-{
-    memset(key, 0, sizeof *key);
-    key->function = l->function;
-    memcpy(key->block, l->block, sizeof key->block);
-    for (unsigned i = 0; i < l->attribute_count; i++) {
-        const CUlaunchAttribute *attribute = &l->attributes[i];
-        if (attribute->id == CU_LAUNCH_ATTRIBUTE_IGNORE)
-            continue;
-        /* a launch that is not cooperative after all */
-        if (attribute->id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE && attribute->value.cooperative == 0)
-            continue;
-        size_t bytes = meaningful(attribute);
-        if (bytes == 0 || key->count == AG_SITE_ATTRIBUTES)
-            return false;
-        key->attributes[key->count].id = (uint32_t)attribute->id;
-        memcpy(key->attributes[key->count].value, &attribute->value, bytes);
-        key->count++;
-    }
-    return true;
-}
-
 static CUresult forward_once(const struct launch *l)
 {
     ag_lock_expect(AG_RANK_NONE);
@@ -107,66 +69,10 @@ static CUresult forward(const struct launch *l)
     return ag_hook_again(result) ? forward_once(l) : result;
 }
 
-static CUresult parameter(const struct ag_site *site, unsigned i, size_t *offset, size_t *size)
+static void free_site(const struct ag_site *site)
 {
-    return site->is_kernel ? ag_real.cuKernelGetParamInfo((CUkernel)(void *)site->function, i, offset, size)
-                           : ag_real.cuFuncGetParamInfo(site->function, i, offset, size);
-}
-
-/* INVALID_VALUE is the answer past the last parameter, so also to the first question about a function that has none.
- * Some other refusal must not pass for it: a launch would go without its arguments. So no parameters are believed only
- * where the other kind's question is refused, and the end is asked for twice. */
-bool ag_launch_layout(struct ag_site *site)
-{
-    size_t offset, size;
-    CUresult result = parameter(site, 0, &offset, &size);
-    if (result != CUDA_SUCCESS) {
-        CUresult as_function = result;
-        site->is_kernel = true;
-        result = parameter(site, 0, &offset, &size);
-        if (as_function == CUDA_ERROR_INVALID_VALUE && result == CUDA_ERROR_INVALID_HANDLE) {
-            site->is_kernel = false;
-            result = as_function;
-        } else if (as_function != CUDA_ERROR_INVALID_HANDLE && result != CUDA_SUCCESS) {
-            return false;
-        }
-    }
-    unsigned capacity = 0;
-    uint32_t end = 0;
-    for (unsigned i = 0; result == CUDA_SUCCESS; i++) {
-        if (i == 1024 || offset + size > AG_SITE_ARGUMENTS)
-            return false;
-        if (i == capacity) {
-            capacity = capacity != 0 ? 2 * capacity : 8;
-            struct ag_param *params = realloc(site->params, capacity * sizeof *params);
-            if (params == NULL)
-                return false;
-            site->params = params;
-        }
-        site->gaps = site->gaps || offset != end;
-        site->params[i] = (struct ag_param){(uint32_t)offset, (uint32_t)size};
-        site->param_count = i + 1;
-        end = (uint32_t)(offset + size);
-        result = parameter(site, i + 1, &offset, &size);
-    }
-    site->argument_bytes = end;
-    site->gaps = site->gaps || end % AG_RECORD_ALIGN != 0;
-    return result == CUDA_ERROR_INVALID_VALUE && parameter(site, site->param_count, &offset, &size) == result;
-}
-
-uint64_t ag_launch_mix(const struct ag_site *site, const struct key *key)
-{
-    const char *name = NULL;
-    uint32_t attributes[2 * AG_SITE_ATTRIBUTES];
-    CUresult result = site->is_kernel ? ag_real.cuKernelGetName(&name, (CUkernel)(void *)site->function)
-                                      : ag_real.cuFuncGetName(&name, site->function);
-    if (result != CUDA_SUCCESS || name == NULL)
-        return 0;
-    for (unsigned i = 0; i < key->count; i++) {
-        attributes[2 * i] = key->attributes[i].id;
-        attributes[2 * i + 1] = key->attributes[i].value[0];
-    }
-    return ag_token_kernel_mix(name, key->block, attributes, key->count);
+    free(site->attributes);
+    free(site->params);
 }
 
 /* Makes the site of a launch that the driver has just accepted. The caller has the lock. */
@@ -174,8 +80,10 @@ static struct ag_token *make_token(struct ag_window *w, const struct launch *l, 
 {
     struct ag_site probe = {.function = l->function};
     struct ag_site *site = NULL;
-    if (!ag_launch_layout(&probe) || (site = malloc(sizeof *site)) == NULL) {
-        free(probe.params);
+    if (!ag_launch_layout(&probe) ||
+        (key->count > 0 && (probe.attributes = calloc(key->count, sizeof(CUlaunchAttribute))) == NULL) ||
+        (site = malloc(sizeof *site)) == NULL) {
+        free_site(&probe);
         return NULL;
     }
     *site = probe;
@@ -192,9 +100,9 @@ static struct ag_token *make_token(struct ag_window *w, const struct launch *l, 
     if (nested)
         site->cluster[0] = AG_SITE_NESTED;
     uint32_t record = ag_record_round(sizeof(struct ag_kernel_record) + site->argument_bytes);
-    struct ag_token *token = ag_token_intern(&w->table, AG_OP_KERNEL, key, sizeof *key, record, NULL);
+    struct ag_token *token = ag_token_intern(&w->table, AG_OP_KERNEL, key, ag_launch_key_size(key), record, NULL);
     if (token == NULL || token->user != NULL) {
-        free(site->params);
+        free_site(site);
         free(site);
         return token;
     }
@@ -232,7 +140,7 @@ static struct ag_token *find_token(struct ag_window *w, const struct launch *l, 
         ag_launch_key(l, &own);
         key = &own;
     }
-    token = ag_token_find(&w->table, AG_OP_KERNEL, key, sizeof *key);
+    token = ag_token_find(&w->table, AG_OP_KERNEL, key, ag_launch_key_size(key));
     if (token != NULL && token->user != NULL && ((struct ag_site *)token->user)->attribute_count == 0)
         w->cache[index] = token;
     return token;

@@ -30,6 +30,12 @@ struct key {
     } attributes[AG_SITE_ATTRIBUTES];
 };
 
+/* Bytes of a key that mean something. */
+static inline size_t ag_launch_key_size(const struct key *key)
+{
+    return offsetof(struct key, attributes) + key->count * sizeof key->attributes[0];
+}
+
 /* Fills the key; false: some attribute cannot be held. */
 bool ag_launch_key(const struct launch *launch, struct key *key);
 

@@ -52,7 +52,9 @@ static uint64_t mix_of(struct layout *layout, const struct key *key)
 static void trace(const struct launch *l, const struct key *key, struct ag_site *site)
 {
     memcpy(site->block, l->block, sizeof site->block);
-    site->attribute_count = key->count;
+    static CUlaunchAttribute attributes[AG_SITE_ATTRIBUTES]; /* nobody looks at them later */
+    site->attributes = attributes;
+    site->attribute_count = (uint16_t)key->count;
     for (unsigned i = 0; i < key->count; i++) {
         site->attributes[i].id = (CUlaunchAttributeID)key->attributes[i].id;
         memcpy(&site->attributes[i].value, key->attributes[i].value, sizeof key->attributes[i].value);
@@ -76,7 +78,7 @@ static bool observe(const struct launch *l, const struct key *key)
         trace(l, key, &layout->site);
     struct ag_sim_op op = {.kind = AG_OP_KERNEL,
                            .key = key,
-                           .key_size = offsetof(struct key, attributes) + key->count * sizeof key->attributes[0],
+                           .key_size = ag_launch_key_size(key),
                            .mix = mix_of(layout, key),
                            .record = record,
                            .record_size = size,

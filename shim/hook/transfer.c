@@ -188,7 +188,7 @@ static void learn(const struct transfer *t)
     struct ag_site *site = token != NULL ? token->user : NULL;
     if (token != NULL && site == NULL && (site = calloc(1, sizeof *site)) != NULL) {
         site->token = token;
-        site->element = t->key.element;
+        site->element = (uint8_t)t->key.element;
         site->from_host = t->key.source.type == CU_MEMORYTYPE_HOST;
         if (site->from_host)
             atomic_store(&w->pinned, true);

@@ -33,6 +33,7 @@ static void release_exec(void *owner, void *exec)
 static void release_site(void *user)
 {
     struct ag_site *site = user;
+    free(site->attributes);
     free(site->params);
     free(site);
 }

@@ -154,24 +154,37 @@ static void dropped_slots_are_used_again(void)
     tear_down();
 }
 
-/* Chunks of ops with one set of arguments each, as a long program without much variety leaves them. */
+/* Chunks of each length, with an instance and as many remembered sets of arguments as there can be. */
 static void a_known_op_costs_little_beyond_its_arguments(void)
 {
-    set_up();
-    unsigned ops = 0;
-    size_t records = 0;
-    for (unsigned first = 0; first < 20; first++)
-        for (unsigned i = 0; i < 2; i++) {
-            struct ag_book_choice choice = step_at(first, LENGTH, set_of(1));
-            if (choice.instance != NULL) {
-                ops += LENGTH;
-                records += choice.chunk->records_size;
-            }
-        }
-    EXPECT(ops >= 20 * LENGTH);
-    EXPECT(the.book.host_bytes > records);
-    EXPECT((the.book.host_bytes - records) / ops <= 256);
-    tear_down();
+    for (unsigned length = 2; length <= LENGTH; length++) {
+        set_up();
+        struct ag_chunk *chunk = NULL;
+        for (unsigned i = 0; i < 100; i++)
+            chunk = step_at(0, length, set_of(i)).chunk;
+        if (chunk->instances == NULL)
+            add(chunk, set_of(0));
+        EXPECT(chunk->ghost_count == (2 * length < AG_BOOK_GHOSTS ? 2 * length : AG_BOOK_GHOSTS));
+        size_t records = (size_t)chunk->instance_count * chunk->records_size;
+        /* the owner's, for each instance (struct ag_exec): 32 bytes and a node's handle for each op */
+        size_t execs = chunk->instance_count * (32 + length * sizeof(void *));
+        EXPECT(the.book.host_bytes > records);
+        EXPECT((the.book.host_bytes - records + execs) / length <= 256 * chunk->instance_count);
+        tear_down();
+    }
+}
+
+/* What its kind costs, once: the token; the owner adds a struct ag_site. */
+static void a_token_is_small(void)
+{
+    struct ag_token_table table = {0};
+    unsigned char key[24] = {0};
+    for (unsigned i = 0; i < 100; i++) {
+        memcpy(key, &i, sizeof i);
+        EXPECT(ag_token_intern(&table, AG_OP_KERNEL, key, sizeof key, 64, NULL) != NULL);
+    }
+    EXPECT(table.bytes / 100 <= 128);
+    ag_token_clear(&table, NULL);
 }
 
 static const struct unit_case cases[] = {
@@ -183,5 +196,6 @@ static const struct unit_case cases[] = {
         {"dropped slots are used again", dropped_slots_are_used_again},
         {"memory is bounded with thousands of chunks", memory_is_bounded},
         {"a known op costs little beyond its arguments", a_known_op_costs_little_beyond_its_arguments},
+        {"a token is small", a_token_is_small},
 };
 UNIT_MAIN(cases)
