@@ -157,9 +157,7 @@ static bool clear(struct ag_window *w)
     struct ag_visit visit = {NULL, AG_VISIT_NONE};
     if (w->book.instance_count > 0 || w->templates.count > 0 || !all_submitted(w))
         ag_visit_begin(&visit, w->target.ctx);
-    CUresult result = ag_window_submit(w, AG_STAT_COUNT, false);
-    if (result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_PERMITTED)
-        atomic_store(&ag_window_deferred, (int)result);
+    ag_window_defer(ag_window_submit(w, AG_STAT_COUNT, false));
     if (!all_submitted(w)) {
         ag_visit_end(&visit);
         return false;
@@ -200,9 +198,7 @@ static bool clear_owner(struct ag_window *w, const void *owner)
         return true;
     if (!ag_visit_begin(&visit, w->target.ctx))
         return false;
-    CUresult result = ag_window_submit(w, AG_FLUSH_module, true);
-    if (result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_PERMITTED)
-        atomic_store(&ag_window_deferred, (int)result);
+    ag_window_defer(ag_window_submit(w, AG_FLUSH_module, true));
     bool cleared = w->held.length == 0 && w->handed.length == 0;
     if (cleared) {
         w->submit_stats.count[AG_STAT_chunks] += w->book.chunk_count;

@@ -74,10 +74,7 @@ bool ag_window_submit_handed(struct ag_window *w)
     w->past_replayed += (uint32_t)(w->submit_stats.count[AG_STAT_replayed] - replayed);
     if (result == CUDA_ERROR_NOT_PERMITTED && handed->submitted < handed->length)
         return false;
-    if (result != CUDA_SUCCESS) {
-        ag_window_note(result);
-        atomic_store(&ag_window_deferred, (int)result);
-    }
+    ag_window_defer(result);
     ag_held_clear(handed);
     closed_for(w, AG_OPEN_HANDED);
     return true;
@@ -285,6 +282,13 @@ void ag_window_note(CUresult result)
         ag_window_stop(AG_BYPASS_error);
 }
 
+void ag_window_defer(CUresult result)
+{
+    ag_window_note(result);
+    if (result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_PERMITTED && !is_sticky(result))
+        atomic_store(&ag_window_deferred, (int)result);
+}
+
 bool ag_window_flush(struct ag_window *w, enum ag_stat reason, enum ag_patience patience)
 {
     if (!atomic_load_explicit(&w->open, memory_order_relaxed) || ag_window_inside || !ag_window_lock(w, patience))
@@ -300,9 +304,7 @@ bool ag_window_flush(struct ag_window *w, enum ag_stat reason, enum ag_patience 
         if (within && reason == AG_FLUSH_watchdog)
             ag_stall_note(&w->stalls, place(w));
         bool cut = within && reason != AG_FLUSH_watchdog && is_own(w);
-        CUresult result = ag_window_submit(w, reason, cut);
-        if (result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_PERMITTED)
-            atomic_store(&ag_window_deferred, (int)result);
+        ag_window_defer(ag_window_submit(w, reason, cut));
         ag_visit_end(&visit);
     }
     ag_window_unlock(w);

@@ -94,7 +94,7 @@ extern atomic_uint ag_window_open;
 /* Program captures under way: while not 0, nothing is held. */
 extern atomic_int ag_window_captures;
 
-/* An asynchronous error of a held op that the program has not been told yet; 0 when none. */
+/* The driver's refusal of a held op that the program has not been told yet; 0 when none. Set by ag_window_defer(). */
 extern atomic_int ag_window_deferred;
 
 /* Set while the thread is inside a host function or callback of the program that the shim knows of (hook/host.c): it
@@ -184,6 +184,11 @@ void ag_window_after_fork(void);
 
 /* Notes a code that the driver has answered: after some of them nothing more may be held. */
 void ag_window_note(CUresult result);
+
+/* The same for a submission that no call of the program's may answer for: a later call tells the code. One that stays
+ * is the driver's to tell, which does so in calls on that context and in no others: the program may be in another one,
+ * or have been told already and be about to end it. */
+void ag_window_defer(CUresult result);
 
 void ag_window_collect(struct ag_stats *total);
 

@@ -38,8 +38,22 @@ unharmed() {
       [[ $call == *GetParamInfo && $code == 1 ]] || settings+=(-v "fail=$call:$nth:$code")
     done
   done
-  [ "${#settings[@]}" -gt 20 ]
-  under "${SIM_SCHEDULE:-lazy}" -w 0 "${settings[@]}" "$build/doors/failing"
+  [ "${#settings[@]}" -gt 6 ]
+  SIM_OPTIONS=idle_ms=1 under "${SIM_SCHEDULE:-lazy}" -w 0 "${settings[@]}" "$build/doors/failing"
+}
+
+# Calls that a poisoned context answers like any other: no error of theirs stays.
+healthy=(cuDriverGetVersion cuCtxPushCurrent_v2 cuCtxPopCurrent_v2 cuCtxGetCurrent cuCtxGetDevice)
+
+# stay FAILURE:CODE…: an error of the context that stays, from a call of the shim's own. The program is told what it would be
+# told if a kernel had caused it, by whichever call; results up to there are not compared.
+stay() {
+  local failure settings=() ignored=(-i first -i second -i flag -i shared -i there -i here)
+  for failure; do
+    settings+=(-v "fail=$failure")
+  done
+  under eager -w 0 "${ignored[@]}" -p "FAULT=${1##*:}" -l "$BATS_TEST_TMPDIR/last" "${settings[@]}" "$build/doors/failing"
+  grep -q "^code ${1##*:} stays: 0 calls say something else; after a reset 0 failed, sum right$" "$BATS_TEST_TMPDIR/last"
 }
 
 @test "the program reaches what the shim does for itself" {
@@ -61,7 +75,48 @@ other_place() {
   not_sanitized 'the first, all, and all but the first are more than enough for it'
 }
 
-@test "the first such call fails" { unharmed 1 2 700 801 1; }
+@test "the first such call fails" { unharmed 1 2; }
+@test "the first of four such calls each, with every code" {
+  local code call calls settings=() failures at=0
+  read -ra calls <<<"$own_calls"
+  for code in $(few -1 1 3 4 201 400 709 801 900 999); do
+    # other groups for each code
+    ((++at))
+    for call in "${!calls[@]}"; do
+      ((call % 4)) || failures=''
+      local name=${calls[(call + at) % ${#calls[@]}]}
+      [[ $name == *GetParamInfo && $code == 1 ]] || failures+=";$name:1:$code"
+      ((call % 4 == 3 || call == ${#calls[@]} - 1)) && settings+=(-v "fail=${failures#;}")
+    done
+  done
+  [ "${#settings[@]}" -gt 12 ]
+  under eager -w 0 "${settings[@]}" "$build/doors/failing"
+}
+@test "with an error that the context does not recover from" {
+  local call code failures
+  for code in $(few -1 700 719 716 710); do
+    failures=()
+    for call in $own_calls; do
+      [[ " ${healthy[*]} " == *" $call "* ]] || failures+=("$call:1:$code")
+    done
+    [ "${#failures[@]}" -gt 20 ]
+    stay "${failures[@]}"
+  done
+}
+@test "the same later, and in another context than the current one" {
+  local nth failures=()
+  for nth in 20 40 48 50 52 54 56; do
+    failures+=("cuGraphLaunch:$nth:700")
+  done
+  for nth in 100 160 170 180 190 200; do
+    failures+=("cuGraphExecKernelNodeSetParams_v2:$nth:700")
+  done
+  stay "${failures[@]}" cuGraphCreate:8:700 cuGraphInstantiateWithFlags:10:700
+}
+@test "the same where a poisoned context would not say so" {
+  local own_calls=${healthy[*]}
+  SIM_SCHEDULE=eager unharmed 1 700 719
+}
 @test "the second one" { other_place; unharmed 2 2 801; }
 @test "the tenth one" { other_place; unharmed 10 2 801; }
 @test "all of them" {
@@ -70,6 +125,58 @@ other_place() {
 }
 @test "all from the fifth on" { other_place; unharmed 5+ 2 801; }
 @test "all from the second on, in a random schedule" { SIM_SCHEDULE=random unharmed 2+ 2; }
+
+# late EXPECT WAY FAILURE…: with each of these, every held operation being submitted by itself.
+late() {
+  local expect=$1 way=$2 failure failures=()
+  shift 2
+  [ -z "${TEST_SAN:-}" ] || set -- "$1" "${@: -1}"
+  for failure; do
+    failures+=(-v "fail=${unbuilt-cuGraphCreate:1+:801;}$failure:${expect%+}")
+  done
+  AUTOGRAPH_CHUNK_RAMP=0 AUTOGRAPH_HOLD_US=${HOLD_US:-1000000} \
+    under eager -w 0 "${failures[@]}" -x "EXPECT=$expect" "$build/doors/refused_late" "$way"
+}
+
+# Six rounds of ten operations each; the first of each kind is passed.
+launches=(cuLaunchKernel:{7,12,18,25,36} cuLaunchKernelEx:{2,6})
+others=(cuMemsetD32Async:{2,6} cuMemcpyHtoDAsync_v2:{2,5} cuMemcpyDtoDAsync_v2:{3,6})
+
+@test "a held operation that the driver refuses is told once, by the next call that waits for it at the latest" {
+  local way code
+  for way in $(few sync event stream module full); do
+    for code in $(few -1 1 2 701); do
+      late "$code" "$way" "${launches[@]}" "${others[@]}"
+    done
+  done
+}
+
+@test "the same where the watchdog or another thread submits it" {
+  HOLD_US=1000 late 2 sleep cuLaunchKernel:{7,14,30} cuMemsetD32Async:3 cuMemcpyHtoDAsync_v2:6
+  holds "$(statistic watchdog_flushes) > 0"
+  AUTOGRAPH_SUBMIT=thread late 2 full "${launches[@]}" "${others[@]}"
+  holds "$(statistic handed_over) > 0"
+}
+
+@test "a held operation meets an error that stays: every call from there on tells it, and the context can be reset" {
+  local way code
+  for code in $(few -1 700 719); do
+    for way in $(few sync event stream module full); do
+      late "$code+" "$way" cuLaunchKernel:{8,30} cuMemsetD32Async:3 cuMemcpyHtoDAsync_v2:6 cuLaunchKernelEx:2
+    done
+    HOLD_US=1000 late "$code+" sleep cuLaunchKernel:9 cuMemsetD32Async:3
+    AUTOGRAPH_SUBMIT=thread late "$code+" full cuLaunchKernel:9 cuMemcpyDtoDAsync_v2:4
+  done
+}
+
+@test "a held operation that the driver has no memory for is tried again without the graphs, once" {
+  local unbuilt='' settings=(-v fail=cuMemsetD16Async:2:2)
+  export AUTOGRAPH_CHUNK_RAMP=0 AUTOGRAPH_HOLD_US=1000000
+  under eager -w 0 "${settings[@]}" "$build/doors/refused_late" graphs
+  holds "$(statistic evictions) > 0 and $(statistic replayed) > 200"
+  late 2 graphs cuMemsetD16Async:2+
+  holds "$(statistic evictions) > 0 and $(statistic replayed) > 200"
+}
 
 @test "the program runs out of device memory: the shim gives back what its graphs take, and the program gets it" {
   local schedule hungry

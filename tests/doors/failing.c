@@ -1,6 +1,7 @@
 /* Everything that the shim can hold, in loops that repeat, for runs in which calls of the shim's own are made to fail
  * (the simulator's `fail` setting). None of those functions is called here. Prints each code that is not success, and
- * the results. */
+ * the results. The first code that a context does not recover from ends that: it must be every later call's, and the
+ * context must be of use again once it was reset. With FAULT=CODE in the environment a kernel causes it. */
 #define _GNU_SOURCE
 #include <cuda.h>
 #include <pthread.h>
@@ -14,19 +15,69 @@
 #define BYTES (WORDS * sizeof(unsigned))
 
 static unsigned refused;
+static CUcontext context;
+static CUfunction step, gaps, mix;
+static CUkernel kernel;
+
+static CUstream latest; /* where such a launch is known */
+
+static CUresult launch_step(CUfunction f, CUdeviceptr data, unsigned value)
+{
+    unsigned count = WORDS;
+    void *arguments[] = {&data, &value, &count};
+    return cuLaunchKernel(f, 1, 1, 1, WORDS, 1, 1, 0, latest, arguments, NULL);
+}
+
+/* After a code that stays. Ends the process. */
+static _Noreturn void aftermath(CUresult code)
+{
+    CUcontext now;
+    CUdeviceptr data = 0;
+    CUevent event;
+    CUmodule module;
+    CUfunction again;
+    unsigned unlike = 0, failed = 0, expected = 0, word = 1;
+    for (unsigned i = 0; i < 3; i++) {
+        unlike += launch_step(step, data, i) != code;
+        unlike += cuMemsetD32Async(data, i, 1, latest) != code;
+        unlike += cuMemAlloc(&data, 4) != code;
+        unlike += cuEventCreate(&event, 0) != code;
+        unlike += cuStreamSynchronize(NULL) != code;
+        unlike += cuCtxSynchronize() != code;
+    }
+    failed += cuCtxGetCurrent(&now) != CUDA_SUCCESS;
+    if (now != context)
+        failed += cuCtxDestroy(now) != CUDA_SUCCESS;
+    failed += cuDevicePrimaryCtxReset(0) != CUDA_SUCCESS;
+    failed += cuDevicePrimaryCtxRetain(&context, 0) != CUDA_SUCCESS;
+    failed += cuCtxSetCurrent(context) != CUDA_SUCCESS;
+    failed += cuModuleLoad(&module, getenv("KERNELS")) != CUDA_SUCCESS;
+    failed += cuModuleGetFunction(&again, module, "step") != CUDA_SUCCESS;
+    failed += cuMemAlloc(&data, BYTES) != CUDA_SUCCESS;
+    failed += cuMemsetD32(data, 0, WORDS) != CUDA_SUCCESS;
+    latest = NULL;
+    for (unsigned i = 0; i < 100; i++) {
+        failed += launch_step(again, data, i) != CUDA_SUCCESS;
+        expected = expected * 3 + i;
+    }
+    failed += cuMemcpyDtoH(&word, data, 4) != CUDA_SUCCESS;
+    printf("code %d stays: %u calls say something else; after a reset %u failed, sum %s\n", (int)code, unlike, failed,
+           word == expected ? "right" : "WRONG");
+    exit(0);
+}
 
 static void note(CUresult code, const char *call)
 {
     if (code == CUDA_SUCCESS)
         return;
+    if (code == CUDA_ERROR_ILLEGAL_ADDRESS || code == CUDA_ERROR_ASSERT || code == CUDA_ERROR_MISALIGNED_ADDRESS ||
+        code == CUDA_ERROR_LAUNCH_FAILED)
+        aftermath(code);
     printf("%s: code %d\n", call, (int)code);
     if (++refused > 100)
         exit(1);
 }
 #define DO(call) note((call), #call)
-
-static CUfunction step, gaps, mix;
-static CUkernel kernel;
 
 static CUdeviceptr memory(void)
 {
@@ -40,6 +91,7 @@ static void launch(CUfunction f, CUstream stream, CUdeviceptr data, unsigned val
 {
     unsigned count = WORDS;
     void *arguments[] = {&data, &value, &count};
+    latest = stream;
     DO(cuLaunchKernel(f, 1, 1, 1, WORDS, 1, 1, 0, stream, arguments, NULL));
 }
 
@@ -127,7 +179,7 @@ static void *elsewhere(void *argument)
 
 int main(void)
 {
-    CUcontext context, second;
+    CUcontext second;
     CUdevice device;
     CUmodule module, other_module;
     CUlibrary library;
@@ -153,6 +205,14 @@ int main(void)
     DO(cuMemHostAlloc((void **)&pinned, 256, 0));
     for (unsigned i = 0; i < 64; i++)
         pinned[i] = i * 12345u;
+    if (getenv("FAULT") != NULL) {
+        CUfunction fault;
+        int code = atoi(getenv("FAULT"));
+        void *arguments[] = {&code};
+        DO(cuModuleGetFunction(&fault, module, "fault"));
+        DO(cuLaunchKernel(fault, 1, 1, 1, 1, 1, 1, 0, streams[0], arguments, NULL));
+        DO(cuStreamSynchronize(streams[0]));
+    }
     for (unsigned s = 0; s < 3; s++) {
         CUdeviceptr a = memory(), b = memory();
         DO(cuCtxSynchronize());

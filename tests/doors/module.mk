@@ -1,7 +1,7 @@
 # Programs that reach the driver in every way there is, and programs that begin and end in every way (tests/bats/doors.bats).
 # With a cross compiler for aarch64 at hand, the same for that machine, in a build folder of its own inside this one.
 DOORS := $(B)/doors
-DOOR_PROGRAMS := $(addprefix $(DOORS)/,linked door door_runpath process early failing unrepeated contents hungry later stubs \
+DOOR_PROGRAMS := $(addprefix $(DOORS)/,linked door door_runpath process early failing refused_late unrepeated contents hungry later stubs \
   libruntime_a.so libruntime_b.so libearly.so interpose_dlsym.so interpose_dlopen.so interpose_driver.so)
 ALL += $(DOOR_PROGRAMS)
 
@@ -17,7 +17,7 @@ $(DOORS)/door: $(B)/tests/doors/door.o $(B)/tests/doors/work.o
 	@mkdir -p $(@D)
 	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) -ldl
 
-$(DOORS)/failing $(DOORS)/unrepeated $(DOORS)/contents: $(DOORS)/%: $(B)/tests/doors/%.o $(B)/sim/libcuda.so.1
+$(DOORS)/failing $(DOORS)/refused_late $(DOORS)/unrepeated $(DOORS)/contents: $(DOORS)/%: $(B)/tests/doors/%.o $(B)/sim/libcuda.so.1
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL)

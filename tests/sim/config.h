@@ -12,7 +12,9 @@
  *   driver=N                     what cuDriverGetVersion answers (default 13000)
  *   memory_mb=N                  device memory (default 4096)
  *   graph_kb=N                   device memory that an executable graph takes for each node (default 0)
- *   fail=FUNCTION:NTH:CODE[;..]  the NTH call of FUNCTION returns CODE and does nothing (NTH+: all from there on)
+ *   fail=FUNCTION:NTH:CODE[;..]  the NTH call of FUNCTION returns CODE and does nothing (NTH+: all from there on).
+ *                                After a code that a context does not recover from (700, 719, ...) all its calls
+ *                                answer that code until it is reset, except those that do so in a poisoned context
  *   corrupt=FUNCTION:NTH:FIELD[;..]  what a graph's node takes in such a call is off by one. FIELD: the number of
  *                                an argument byte, function, grid, block, shared, target, source, value, element or
  *                                size

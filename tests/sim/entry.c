@@ -71,6 +71,16 @@ static CUresult requested_failure(enum sim_fn fn)
     return code;
 }
 
+/* What a real driver answers from then on, once some call answered it. */
+static bool is_sticky(CUresult code)
+{
+    static const int codes[] = {214, 220, 226, 700, 702, 710, 714, 715, 716, 717, 718, 719, 721};
+    for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
+        if ((int)code == codes[i])
+            return true;
+    return false;
+}
+
 static const char *requested_corruption(enum sim_fn fn)
 {
     static unsigned long seen[SIM_FAILURES_MAX];
@@ -148,8 +158,12 @@ static CUresult enter(struct sim_call *call)
     sim_cost_call(call->fn);
     sim_sched_touch();
     CUresult code = requested_failure(call->fn);
-    if (code)
+    if (code) {
+        struct sim_ctx *ctx = rules[call->fn] == NEEDS_ALL && is_sticky(code) ? sim_ctx_peek() : NULL;
+        if (ctx)
+            sim_ctx_poison(ctx, code);
         return code;
+    }
     sim_self.corrupt = requested_corruption(call->fn);
     if (rules[call->fn] == ALWAYS)
         return CUDA_SUCCESS;

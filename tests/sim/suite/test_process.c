@@ -49,6 +49,26 @@ static void failures_on_request(void)
     EXPECT(tap_word(data) == 65); /* the failed one did nothing */
 }
 
+/* A code that sticks does so when it was asked for, unless a poisoned context would not answer it there. */
+static void sticky_on_request(void)
+{
+    CUdeviceptr p;
+    CUcontext ctx = tap_context(), now;
+    CUdevice device;
+    CUstream stream;
+    FAILS(CUDA_ERROR_ILLEGAL_ADDRESS, cuCtxGetDevice(&device));
+    OK(cuMemAlloc(&p, 4));
+    FAILS(CUDA_ERROR_LAUNCH_FAILED, cuStreamCreate(&stream, 0));
+    FAILS(CUDA_ERROR_LAUNCH_FAILED, cuMemAlloc(&p, 4));
+    FAILS(CUDA_ERROR_LAUNCH_FAILED, cuCtxSynchronize());
+    OK(cuCtxGetCurrent(&now));
+    EXPECT(now == ctx);
+    OK(cuDevicePrimaryCtxReset(0));
+    OK(cuDevicePrimaryCtxRetain(&ctx, 0));
+    OK(cuCtxSetCurrent(ctx));
+    OK(cuMemAlloc(&p, 4));
+}
+
 static void *call_slow(void *unused)
 {
     int version;
@@ -250,6 +270,7 @@ static void report_and_log(void)
 static const struct tap_case cases[] = {
         {"a fault poisons the context until it is reset", NULL, sticky},
         {"calls fail on request", "fail=cuMemAlloc:2:2;cuLaunchKernel:3:701", failures_on_request},
+        {"codes that stick on request", "fail=cuCtxGetDevice:1:700;cuStreamCreate:1:719", sticky_on_request},
         {"calls drain the device on request", "schedule=lazy,idle_ms=5000,drain=cuGraphCreate", drain_on_request},
         {"calls are slow on request", "slow=cuDriverGetVersion:2:1000000", slow_on_request},
         {"a forked child is told that the driver is not initialised", NULL, forked_child},
