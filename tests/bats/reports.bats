@@ -11,9 +11,15 @@ setup() {
   [ -z "${TEST_SAN:-}" ] || limit=90
 }
 
-# reported STATUS PROGRAM [ARG…]: without and with the shim the same output, and this status.
+# reported STATUS [OPTION VALUE]… PROGRAM [ARG…]: without and with the shim the same output, and this status.
 reported() {
-  SAMPLE_TIMEOUT=$limit both_ways -w "$1" "$build/tests/reports/$2" "${@:3}"
+  local status=$1 options=()
+  shift
+  while [[ $1 == -* ]]; do
+    options+=("$1" "$2")
+    shift 2
+  done
+  SAMPLE_TIMEOUT=$limit both_ways -w "$status" "${options[@]}" "$build/tests/reports/$1" "${@:2}"
 }
 
 @test "B01: host and running kernel take turns, without a call" {
@@ -117,7 +123,29 @@ reported() {
   done
 }
 
-@test "B07: after a sticky error no launch is accepted" { reported 0 sticky_error; }
+@test "B07: after a sticky error no launch is accepted" { reported 0 sticky_error first stream; }
+
+# How the last launch of the faulting kernel reached the simulated driver, of the log: graph, or single.
+fault_by() {
+  awk '/ call cuGraphLaunch .*= 0$/ { by = "graph" } / call cuLaunchKernel .* fault .*= 0$/ { by = "single" } END { print by }' \
+    "$BATS_TEST_TMPDIR/log"
+}
+
+@test "B07: a kernel faults inside a replayed graph, and inside a held launch that is submitted by itself" {
+  local how by
+  export AUTOGRAPH_CHUNK_RAMP=0 AUTOGRAPH_HOLD_US=1000000
+  for how in $(few stream context event query copy); do
+    for by in graph single; do
+      rm -f "$BATS_TEST_TMPDIR/log"
+      local more=''
+      [ "$by" = graph ] || more=',fail=cuGraphCreate:1+:801'
+      reported 0 -v "log=$BATS_TEST_TMPDIR/log$more" sticky_error known "$how"
+      [ "$(fault_by)" = "$by" ]
+      holds "$(statistic bypass.error) > 200"
+      [ "$by" = single ] || holds "$(statistic replayed) > 100"
+    done
+  done
+}
 
 @test "B09: nothing is held where a tool is attached" {
   export CUDA_INJECTION64_PATH=/tool.so
