@@ -305,6 +305,21 @@ static CUresult capture(struct fuzz_runner *runner, const struct fuzz_op *op, st
     return result;
 }
 
+/* An event from the capture's stream to another, or back. */
+static CUresult fork_join(const struct fuzz_runner *runner, const struct fuzz_op *op)
+{
+    CUstream other = fuzz_state.streams[op->a[0]];
+    CUevent event = NULL;
+    bool pt = fuzz_state.program->ptsz, fork = op->kind == FUZZ_fork;
+    CUresult result = cu(cuEventCreate)(&event, CU_EVENT_DISABLE_TIMING);
+    if (!result)
+        result = cu_pt(cuEventRecord, pt)(event, fork ? runner->captured : other);
+    if (!result)
+        result = cu_pt(cuStreamWaitEvent, pt)(fork ? other : runner->captured, event, 0);
+    cu(cuEventDestroy)(event);
+    return result;
+}
+
 /* Operations whose call may fail as far as the model knows. */
 static bool may_fail(const struct fuzz_op *op)
 {
@@ -413,6 +428,9 @@ static CUresult run(struct fuzz_runner *runner, const struct fuzz_op *op, size_t
     case FUZZ_capture_begin:
     case FUZZ_capture_end:
         return capture(runner, op, fuzz_target(runner, a[0]));
+    case FUZZ_fork:
+    case FUZZ_join:
+        return fork_join(runner, op);
     case FUZZ_instantiate:
         return cu(cuGraphInstantiateWithFlags)(&s->execs[a[1]], s->graphs[a[0]], 0);
     case FUZZ_graph_launch:

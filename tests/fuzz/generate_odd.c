@@ -191,6 +191,14 @@ static void graphs(struct fuzz_gen *g, int t)
         return;
     some_work(g, t, s, 10);
     int other = fuzz_pick_stream(g, t);
+    for (int i = 0; i < 6 && (other < 0 || other == s); i++)
+        other = fuzz_pick_stream(g, t);
+    for (unsigned int n = fuzz_random(g, 3); n > 0 && FUZZ_EMIT(g, t, fork, other); n--) {
+        for (unsigned int i = 1 + fuzz_random(g, 6); i > 0; i--)
+            fuzz_emit(g, fuzz_random_work(g, t, fuzz_chance(g, 50) ? s : other));
+        FUZZ_EMIT(g, t, join, other);
+        some_work(g, t, s, 4);
+    }
     if (other >= 0 && other != s)
         some_work(g, t, other, 2);
     if (fuzz_chance(g, 30))

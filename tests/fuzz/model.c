@@ -147,7 +147,7 @@ struct fuzz_model *fuzz_model_new(int threads)
         abort();
     m->threads = threads;
     m->entities = threads;
-    m->captured = -1;
+    m->captured = m->side = -1;
     m->ctxs[0].use.live = true;
     open_ctx(m, 0);
     for (int t = 0; t < threads; t++)

@@ -96,6 +96,11 @@ struct fuzz_model {
     } ctxs[FUZZ_CTXS];
     struct fuzz_graph graphs[FUZZ_GRAPHS], execs[FUZZ_EXECS], capture;
     int captured, capturer; /* stream that captures, or -1; its thread */
+    int side;               /* second stream of the capture, or -1 */
+    bool apart;             /* it has forked and not joined: what the two have touched since ([1]: the second) */
+    struct {
+        uint32_t reads, writes;
+    } branch[2];
     struct {
         bool posted, awaited;
         struct fuzz_clock done;

@@ -26,14 +26,39 @@ enum fuzz_verdict fuzz_model_capture(struct fuzz_model *m, const struct fuzz_op 
         return FUZZ_LEGAL;
     }
     int g = op->a[1];
-    NEED(m->captured == s && m->capturer == t && fuzz_slot(g, FUZZ_GRAPHS) && !m->graphs[g].use.live);
+    NEED(m->captured == s && m->capturer == t && !m->apart && fuzz_slot(g, FUZZ_GRAPHS) && !m->graphs[g].use.live);
     NEED(g % m->threads == t);
     fuzz_used(m, t, &m->ctxs[ctx].captures);
     fuzz_used(m, t, &m->streams[s].use);
     m->captured = -1;
     m->streams[s].capturing = false;
+    if (m->side >= 0) {
+        fuzz_used(m, t, &m->streams[m->side].use);
+        m->streams[m->side].capturing = false;
+        m->side = -1;
+    }
     m->graphs[g] = m->capture;
     m->graphs[g].use.live = true;
+    return FUZZ_LEGAL;
+}
+
+/* A stream joins the capture, or the capture waits for it. Between the two, work of both may run at the same time. */
+enum fuzz_verdict fuzz_model_fork(struct fuzz_model *m, const struct fuzz_op *op)
+{
+    int t = op->thread, s = op->a[0];
+    NEED(m->captured >= 0 && m->capturer == t && fuzz_slot(s, FUZZ_STREAMS) && s != m->captured);
+    if (op->kind == FUZZ_join) {
+        NEED(m->side == s && m->apart);
+        m->apart = false;
+        return FUZZ_LEGAL;
+    }
+    NEED(!m->apart && (m->side == s || (m->side < 0 && !m->streams[s].capturing)));
+    TRY(fuzz_may_use(m, t, &m->streams[s].use, true));
+    NEED(m->streams[s].ctx == m->streams[m->captured].ctx && (m->threads == 1 || !m->streams[s].blocking));
+    fuzz_used(m, t, &m->streams[s].use);
+    memset(m->branch, 0, sizeof(m->branch));
+    m->streams[s].capturing = m->apart = true;
+    m->side = s;
     return FUZZ_LEGAL;
 }
 
@@ -140,6 +165,8 @@ bool fuzz_in_capture(const struct fuzz_op *op)
     case FUZZ_launch:
     case FUZZ_host:
     case FUZZ_capture_end:
+    case FUZZ_fork:
+    case FUZZ_join:
     case FUZZ_host_write:
     case FUZZ_nap:
         return true;

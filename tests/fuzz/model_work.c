@@ -111,6 +111,14 @@ enum fuzz_verdict fuzz_work(struct fuzz_model *m, int t, int s, const struct fuz
             NEED(m->buffers[b].full);
     if (m->streams[s].capturing) {
         NEED((effect->fills < 0 || m->buffers[effect->fills].full) && m->capturer == t);
+        NEED(s != m->side || m->apart);
+        if (m->apart) {
+            int mine = s == m->side;
+            uint32_t touched = m->branch[!mine].reads | m->branch[!mine].writes;
+            NEED(!(effect->writes & touched) && !(effect->reads & m->branch[!mine].writes));
+            m->branch[mine].reads |= effect->reads;
+            m->branch[mine].writes |= effect->writes;
+        }
         note(m, t, &m->capture, effect);
         fuzz_used(m, t, &m->streams[s].use);
         return FUZZ_LEGAL;
@@ -429,6 +437,9 @@ enum fuzz_verdict fuzz_model_work(struct fuzz_model *m, struct fuzz_op *op)
     case FUZZ_capture_begin:
     case FUZZ_capture_end:
         return fuzz_model_capture(m, op);
+    case FUZZ_fork:
+    case FUZZ_join:
+        return fuzz_model_fork(m, op);
     case FUZZ_instantiate:
     case FUZZ_graph_launch:
     case FUZZ_graph_del:

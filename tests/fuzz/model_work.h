@@ -51,6 +51,7 @@ enum fuzz_verdict fuzz_model_odd(struct fuzz_model *m, struct fuzz_op *op);
 
 /* model_graph.c */
 enum fuzz_verdict fuzz_model_capture(struct fuzz_model *m, const struct fuzz_op *op);
+enum fuzz_verdict fuzz_model_fork(struct fuzz_model *m, const struct fuzz_op *op);
 enum fuzz_verdict fuzz_model_graph(struct fuzz_model *m, const struct fuzz_op *op);
 /* Memory that executable graphs take of a device at most. */
 int fuzz_graphs_kb(const struct fuzz_model *m);
