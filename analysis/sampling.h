@@ -16,7 +16,7 @@
 #include "analysis/simulate.h"
 
 /* Ops that are seen before the first rest. */
-#define AG_SAMPLING_FIRST 16384u
+#define AG_SAMPLING_FIRST 8192u
 
 /* A later block begins with ops among which cuts find their places; then blocks go on by stretches. */
 #define AG_SAMPLING_WARM 512u

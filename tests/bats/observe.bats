@@ -51,7 +51,7 @@ replayed() { statistic "$1" replay.json; }
     diff observe.out replay.out
     echo "$sample: $(observed replayable) of $(observed launches), $(replayed replayed); from $(observed observed)"
     [ "$(observed launches)" = "$(observed eager)" ]
-    holds "16384 + 2560 <= $(observed observed) < 0.15 * $(observed launches)"
+    holds "8192 + 2560 <= $(observed observed) < 0.15 * $(observed launches)"
     holds "abs($(observed replayable) - $(replayed replayed)) < 0.02 * $(observed launches)"
     holds "abs($(observed replayable_graphs) - $(replayed graph_launches)) < 0.03 * $(replayed graph_launches)"
     "$autograph" report observe.json >printed
@@ -73,7 +73,7 @@ import json, sys
 for trace in json.load(sys.stdin)["traces"]:
     s = trace["sampled"]
     print(trace["file"], s)
-    if s["launches"] < 16384:
+    if s["launches"] < 8192:
         assert s["observed"] == s["launches"] and s["replayable"] == s["replayed"]
     else:
         assert s["observed"] < max(24576, s["launches"] / 5)
