@@ -94,9 +94,9 @@ static const struct option *find(const char *name, size_t length)
 /* Variables of the simulated driver, the build and the tests, which programs under the shim inherit. */
 static bool is_of_tests(const char *name, size_t length)
 {
-    static const char *const others[] = {"SIM", "BUILD", "SETUP", "AUDIT", "TEST_DEVICE"};
+    static const char others[][12] = {"SIM", "BUILD", "SETUP", "AUDIT", "TEST_DEVICE"};
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
-        if (strlen(others[i]) == length && memcmp(name, others[i], length) == 0)
+        if (strlen(others[i]) == length && strncmp(name, others[i], length) == 0)
             return true;
     return false;
 }
