@@ -141,6 +141,48 @@ C
   [ "${lines[0]}" = other ]
 }
 
+@test "programs that use the processor only, with a driver at hand: it is not loaded, and no thread of the shim's runs" {
+  not_sanitized 'its runtime may have a thread of its own'
+  need_simulator
+  # what is mapped of the driver, and how many threads there are
+  local look='import os
+print([line.split("/")[-1] for line in open("/proc/self/maps") if "libcuda" in line or "autograph_cuda" in line])
+print(len(os.listdir("/proc/self/task")))'
+  run -0 on_simulator_shimmed eager python3 -c "$look"
+  [ "$output" = $'[]\n1' ]
+  run -0 on_simulator_shimmed eager python3 -c "import threading, ctypes, subprocess
+threading.Thread(target=print).start()
+ctypes.CDLL('libm.so.6')
+subprocess.run(['true'])
+$look"
+  [ "$output" = $'\n[]\n1' ]
+  compiled team -fopenmp <<'C' || skip 'the compiler has no OpenMP'
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+int main(void)
+{
+    long sum = 0;
+    int tasks = 0;
+    char line[4096];
+#pragma omp parallel for num_threads(3) reduction(+ : sum)
+    for (int i = 0; i < 1000; i++)
+        sum += i;
+    FILE *maps = fopen("/proc/self/maps", "r");
+    while (fgets(line, sizeof line, maps))
+        if (strstr(line, "libcuda") || strstr(line, "autograph_cuda"))
+            fputs(line, stdout);
+    DIR *folder = opendir("/proc/self/task");
+    for (struct dirent *entry; (entry = readdir(folder));)
+        tasks += entry->d_name[0] != '.';
+    printf("%ld, %d threads\n", sum, tasks);
+    return 0;
+}
+C
+  run -0 on_simulator_shimmed eager "$BATS_TEST_TMPDIR/team"
+  [ "$output" = '499500, 3 threads' ]
+}
+
 @test "wrong values and unknown names: one line each, the default, the same result" {
   need_simulator
   [ -x "$samples/constant_loop" ] || skip 'constant_loop is not built'
