@@ -172,6 +172,39 @@ aside() {
   caught 300
 }
 
+@test "no driver: linking and dlopen as without the shim; names that are looked for in the program's own scope are there" {
+  search=/nonexistent
+  schedules=(lazy)
+  run enter lazy '' "$doors/door" dlopen
+  [[ $output == *'cannot open shared object'* ]] || skip 'there is a driver in the usual place'
+  same "$doors/linked"
+  [ "$last_status" = 127 ]
+  [[ $last_output == *'libcuda.so.1: cannot open shared object file'* ]]
+  same "$doors/door" dlopen
+  [[ $last_output == *'libcuda.so.1: cannot open shared object file'* ]]
+  local end='drivers loaded: 0
+dlopen: libcuda.so.1: cannot open shared object file: No such file or directory'
+  run -0 enter lazy '' "$doors/absent"
+  echo "$output"
+  [ "$output" = "dlsym cuInit: none
+dlsym cuMemAlloc_v2: none
+dlsym cuStreamSynchronize: none
+dlsym cuDriverGetVersion: none
+memory 0, version 0
+$end" ]
+  # the names of hooks are there, and say CUDA_ERROR_NO_DEVICE; names of functions without a hook are not
+  run -0 enter lazy "$shim" "$doors/absent"
+  echo "$output"
+  [ "$output" = "dlsym cuInit: none
+dlsym cuDriverGetVersion: none
+dlsym cuMemAlloc_v2: 100
+dlsym cuStreamSynchronize: 100
+weak cuMemAlloc_v2: 100
+weak cuStreamSynchronize: 100
+memory 0, version 0
+$end" ]
+}
+
 @test "dlclose as often as dlopen, in the middle of the work" {
   not_emulated 'an emulator is slow, and the machine makes no difference here'
   same "$doors/door" close

@@ -1,7 +1,7 @@
 # Programs that reach the driver in every way there is, and programs that begin and end in every way (tests/bats/doors.bats).
 # With a cross compiler for aarch64 at hand, the same for that machine, in a build folder of its own inside this one.
 DOORS := $(B)/doors
-DOOR_PROGRAMS := $(addprefix $(DOORS)/,linked door door_runpath process early failing refused_late unrepeated contents hungry later stubs \
+DOOR_PROGRAMS := $(addprefix $(DOORS)/,linked door door_runpath process early failing refused_late unrepeated contents hungry later stubs absent \
   libruntime_a.so libruntime_b.so libearly.so interpose_dlsym.so interpose_dlopen.so interpose_driver.so)
 ALL += $(DOOR_PROGRAMS)
 
@@ -26,6 +26,12 @@ $(DOORS)/stubs: $(B)/tests/doors/stubs.o $(B)/shim/hook/stubs.o
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL)
+
+# It looks for the driver's names, and is linked with none.
+$(DOORS)/absent: $(B)/tests/doors/absent.o
+	$(call say,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -o $@ $^ $(LDFLAGS_ALL) -ldl
 
 # The driver's folder is known to this program alone.
 $(DOORS)/door_runpath: $(B)/tests/doors/door.o $(B)/tests/doors/work.o
