@@ -84,3 +84,29 @@ suite() {
   stand_in 'setsid sleep 100 & echo "state 1"'
   run -0 suite --only launches.pdl
 }
+
+# The samples are programs of the suite that run on the simulated driver as well.
+@test "the samples: most is replayed, or the test fails; under the audit library nothing passes the shim" {
+  need_simulator
+  ln -s "$samples" "$fake/samples"
+  ln -s "$build/tests/libaudit.so" "$fake/tests/libaudit.so"
+  export LD_LIBRARY_PATH=$simulator AUTOGRAPH_SIM=schedule=lazy AUTOGRAPH_HOLD_US=20000
+  run -0 suite --only 'sample.constant_loop,sample.mapped_poll,audit.sample.constant_loop'
+  [[ $output == *'ok '*' - sample.constant_loop'* && $output == *$'\n3 passed, 0 failed, 0 skipped' ]]
+  CUDA_LAUNCH_BLOCKING=1 run -1 suite --only 'sample.constant_loop,sample.mapped_poll'
+  echo "$output"
+  [[ $output == *'shim: replayed 0 launches, at least 10000 expected'*$'\n1 passed, 1 failed, 0 skipped' ]]
+}
+
+@test "each sample is a test, and each test but for tools is audited" {
+  local name
+  run -0 suite --list
+  for name in "$BATS_TEST_DIRNAME"/../../samples/*.c "$BATS_TEST_DIRNAME"/../../samples/cuda/*.cu; do
+    [[ $name == */cuda/* ]] && name=sample_cuda.$(basename "$name" .cu) || name=sample.$(basename "$name" .c)
+    [[ $name == sample.sample || $name == sample.kernels ]] || grep -qx "$name" <<<"$output"
+  done
+  while read -r name; do
+    [[ $name =~ ^(audit|tool)\.|^mps$|^profiled.injected$|^plugins.deep$ ]] || grep -qx "audit.$name" <<<"$output"
+  done <<<"$output"
+  run ! grep -E '^audit\.(tool|mps|audit)' <<<"$output"
+}

@@ -16,9 +16,10 @@ PYTHON = {
 }
 # Ends that are not success, and are the point of the test.
 MAY_FAIL = {"exit_call", "exit_at_once", "exit_abort", "exit_signal", "exit_thread", "null_argument"}
-AUDITED = (("doors_static", "door"), ("doors_shared", "door"), ("doors_per_thread", "threads"), ("doors_driver", "linked"),
-           ("doors_driver", "dlsym"), ("doors_driver", "path"), ("doors_driver", "address"), ("launches", "own_values"),
-           ("cupy_loop", None), ("triton_loop", None))
+# It opens a door that is known not to be watched. Tools and MPS, whose own libraries take driver functions, are no tests here.
+NOT_AUDITED = {"plugins.deep"}
+# Samples repeat long enough here for half of their launches to be replayed at least, but for the one that polls memory.
+SAMPLE_ITERATIONS, SAMPLE_SHARE = "200", 0.5
 # What the tool says of the program's one bad write: its kind, and which kernel it is at.
 FAULT = """"$@" 2>&1 | grep -oE 'Invalid __global__ write of size 4|at [a-z_:]*(store_past|step)' | sort -u |
            awk '{print; n += /Invalid|at .*store_past/} END {exit n != 2}'"""
@@ -30,9 +31,11 @@ NSYS = """folder=$(mktemp -d) && trap 'rm -rf "$folder"' EXIT &&
 
 
 class Test:
-    def __init__(self, name, argv, alone=False, may_fail=False, audited=False, module=None, tool="", limit=90, needs=()):
+    """share: of its launches at least so many must be replayed, besides what it says itself; 0 for none."""
+
+    def __init__(self, name, argv, alone=False, may_fail=False, audited=False, module=None, tool="", limit=90, needs=(), share=0.0):
         self.name, self.argv, self.alone, self.may_fail, self.audited = name, argv, alone, may_fail, audited
-        self.module, self.tool, self.limit, self.needs = module, tool, limit, needs
+        self.module, self.tool, self.limit, self.needs, self.share = module, tool, limit, needs, share
         self.slug = re.sub(r"\W+", "-", name)
 
     def missing(self):
@@ -67,6 +70,22 @@ def programs():
         yield "doors_driver", name
 
 
+def samples(build):
+    """The programs of samples/, which check their own results: (name, program)."""
+    top = os.path.join(HERE, "..", "..", "samples")
+    for folder, kind, prefix in (("", ".c", "sample"), ("cuda", ".cu", "sample_cuda")):
+        for file in sorted(os.listdir(os.path.join(top, folder))):
+            name, suffix = os.path.splitext(file)
+            if suffix == kind and (folder or name not in ("sample", "kernels")):
+                yield f"{prefix}.{name}", os.path.join(os.path.abspath(build), "samples", folder, name)
+
+
+def audited(test):
+    """The same program under the audit library."""
+    return Test(f"audit.{test.name}", test.argv, alone=test.alone, may_fail=test.may_fail, audited=True, module=test.module,
+                limit=max(120, test.limit), needs=test.needs)
+
+
 def all_tests(build):
     folder = os.path.join(os.path.abspath(build), "tests", "gpu")
     binary = lambda program: os.path.join(folder, program)
@@ -74,10 +93,10 @@ def all_tests(build):
     tests = [Test(f"{p}.{n}", [binary(p), n], alone=n in ALONE, may_fail=n in MAY_FAIL) for p, n in programs()]
     for name, module in PYTHON.items():
         tests.append(Test(name, script(name), module=module, limit=240))
-    for program, name in AUDITED:
-        argv = [binary(program), name] if name else script(program)
-        module = None if name else PYTHON[program]
-        tests.append(Test(f"audit.{program}.{name}" if name else f"audit.{program}", argv, audited=True, module=module))
+    for name, program in samples(build):
+        share = 0.0 if name.endswith(".mapped_poll") else SAMPLE_SHARE
+        tests.append(Test(name, [program, "--iterations", SAMPLE_ITERATIONS], share=share))
+    audits = [audited(t) for t in tests if t.name not in NOT_AUDITED]
     counter = binary("libcount_kernels.so")
     tests.append(Test("profiled.injected", ["env", f"CUDA_INJECTION64_PATH={counter}", binary("profiled"), "loop"], tool="env",
                       needs=[counter, binary("profiled")]))
@@ -93,4 +112,4 @@ def all_tests(build):
         Test("tool.cuda-gdb", ["sh", "-c", 'cuda-gdb -batch -ex run --args "$@" 2>/dev/null | grep ^state', "gdb",
                                binary("doors_static"), "door"], tool="cuda-gdb"),
     ]
-    return tests
+    return tests + audits
