@@ -1,8 +1,8 @@
 /* Which names of the driver were bound, and by whom: an oracle for doors that the shim may have missed.
  *
  * Set LD_AUDIT to this library and AUTOGRAPH_AUDIT to a file. Each binding of a name to an object called libcuda.so…,
- * by a call through the procedure linkage table or by dlsym, adds a line "NAME dlsym|link FROM". Bindings of the driver to
- * itself are left out; those of pointers in data are not told by the loader.
+ * by a call through the procedure linkage table or by dlsym, adds a line "NAME dlsym|link FROM". Bindings of the driver
+ * to itself are left out; those of pointers in data are not told by the loader.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
