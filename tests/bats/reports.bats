@@ -45,7 +45,7 @@ reported() {
 @test "B05: a function's handle comes back for another kernel" { reported 0 function_again; }
 @test "a limit is lowered beside a thread that ends contexts: what is above it is refused at once" {
   local schedules=(lazy eager) # the random one pauses, and this takes many rounds
-  AUTOGRAPH_HOLD_US=10 reported 0 limit_beside_destroy
+  AUTOGRAPH_HOLD_US=10 reported 0 limit_beside_destroy "$([ -n "${TEST_SAN:-}" ] && echo 1500 || echo 10000)"
 }
 @test "a limit is lowered while another thread's submission is kept from the processor: nothing is refused late" {
   AUTOGRAPH_HOLD_US=100 SIM_OPTIONS=slow=cuLaunchKernel:1+:30000 reported 0 limit_beside_slow other

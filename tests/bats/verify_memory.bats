@@ -46,6 +46,7 @@ found() {
 last='1 of 8 pieces of 512 bytes, the first at byte 3584'
 
 @test "memory that is freed, in each way of allocating it" {
+  one_thread
   found freed 4096 "allocation 1 of thread 1 (allocated, 4096 bytes), when it was freed: $last"
   found pitched 4096 "allocation 1 of thread 1 (allocated, 4096 bytes), when it was freed: $last"
   found managed 4096 "allocation 1 of thread 1 (managed, 4096 bytes), when it was freed: $last"
@@ -56,6 +57,7 @@ first at byte 3584"
 }
 
 @test "memory that lives until the program or its context ends" {
+  one_thread
   found live 4096 "allocation 1 of thread 1 (allocated, 4096 bytes), at exit: $last"
   found ended_context 4096 "allocation 1 of thread 1 (allocated, 4096 bytes), when its context ended: $last"
   found reset 4096 "allocation 1 of thread 1 (allocated, 4096 bytes), when its context ended: $last"
@@ -65,6 +67,7 @@ first at byte 3584"
 }
 
 @test "variables of modules and libraries" {
+  one_thread
   local line='(the variable scale, 4 bytes), when its code was unloaded: 1 of 1 pieces of 512 bytes, the first at byte 0'
   found variable 4100 "allocation 2 of thread 1 $line"
   found library_variable 4100 "allocation 2 of thread 1 $line"
@@ -80,6 +83,7 @@ first at byte 3584"
 }
 
 @test "every sample: the same" {
+  one_thread
   local sample schedule
   for sample in $(few -3 two_streams memset_copy mixed_kernels constant_loop changing_args double_buffer growing_grid sync_every); do
     for schedule in "${schedules[@]}"; do
@@ -90,6 +94,7 @@ first at byte 3584"
 }
 
 @test "what only an executable graph got wrong, and no output tells" {
+  one_thread
   local nth
   for nth in 2 5; do
     SIM_OPTIONS=corrupt=cuGraphExecKernelNodeSetParams_v2:$nth:8 verified 1 lazy "$contents" freed
@@ -100,6 +105,7 @@ first at byte 3584"
 }
 
 @test "what differs between plain runs is left out, and nothing else" {
+  one_thread
   verified 0 lazy "$contents" some_noise
   [[ $output == *'memory: 1 allocations compared (3584 bytes), 0 different; 512 bytes in them differ between plain runs'* ]]
   BREAK=verify verified 1 lazy "$contents" some_noise
@@ -110,6 +116,7 @@ first at byte 3584"
 }
 
 @test "new memory begins with zeros, so that what is never written can be compared" {
+  one_thread
   run -0 on_simulator lazy "$contents" begins
   [[ $output == *'begins with dbdbdbdb, from a pool with dbdbdbdb'* ]]
   AUTOGRAPH_MEMORY=$BATS_TEST_TMPDIR/record run -0 on_simulator_shimmed lazy "$contents" begins
@@ -128,6 +135,7 @@ first at byte 3584"
 }
 
 @test "allocations that are not the same in each run are counted, the others compared" {
+  one_thread
   BREAK=verify verified 1 lazy "$contents" one_more
   [[ $output == *'memory: 2 allocations compared (8192 bytes), 2 different; 1 not compared: only with the shim'* ]]
   BREAK=off verified 1 lazy "$contents" one_more
@@ -155,6 +163,7 @@ first at byte 3584"
 }
 
 @test "programs of several processes; one that leaves at once is told" {
+  one_thread
   verified 0 lazy sh -c '"$0" freed && "$0" live' "$contents"
   [[ $output == *'memory: 2 allocations compared (8192 bytes), 0 different'* ]]
   # shellcheck disable=SC2016  # for the inner shell
@@ -166,16 +175,19 @@ first at byte 3584"
 }
 
 @test "the driver is found by dlopen too" {
+  one_thread
   verified 0 lazy "$build/doors/door" dlopen
   [[ $output != *'memory: 0 '* ]]
 }
 
 @test "an output that differs though nothing is held is told" {
+  one_thread
   run -1 on_simulator lazy "$autograph" verify --memory -- sh -c 'echo "$AUTOGRAPH_MODE"; exec "$0" freed' "$contents"
   [[ $output == *'output differs though nothing was held'*'memory: 1 allocations compared'* ]]
 }
 
 @test "nothing is left behind, also when a run dies" {
+  one_thread
   verified 0 lazy "$contents" freed
   run -3 on_simulator lazy "$autograph" verify --memory -- sh -c '"$0" freed; [ "$AUTOGRAPH_MODE" != off ] || kill -9 $$' "$contents"
   [[ $output == *'the run without holding, for its memory, died of signal 9'* ]]
@@ -184,6 +196,7 @@ first at byte 3584"
 }
 
 @test "a path that cannot be written: one line, and the program runs as before" {
+  one_thread
   local path
   for path in "$BATS_TEST_TMPDIR/no/such/folder" "$BATS_TEST_TMPDIR" /dev/full; do
     AUTOGRAPH_MEMORY=$path run -0 --separate-stderr on_simulator_shimmed lazy "$contents" freed live
@@ -194,6 +207,7 @@ first at byte 3584"
 }
 
 @test "a file that is no record, or damaged, is refused or read as far as it is sound" {
+  one_thread
   # the tool's own folder is emptied, so what a program puts there is read
   # shellcheck disable=SC2016
   local put='case $AUTOGRAPH_MEMORY in ?*) printf "no record at all, but long enough" >"${AUTOGRAPH_MEMORY%/*}/x" ;; esac; exec "$0" freed'

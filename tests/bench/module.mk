@@ -32,12 +32,12 @@ $(BENCH)/libraries: tests/bench/libraries.cu tests/bench/loops.h
 	@mkdir -p $(@D)
 	$(Q)$(NVCC_ALL) -cudart static $< -o $@ -L$(BENCH_LIB_DIR) -lcublas -lcufft -Xlinker -rpath,$(BENCH_LIB_DIR)
 
-$(BENCH)/pass_through: tests/bench/pass_through.c $(B)/sim/libcuda.so.1
+$(BENCH)/pass_through $(BENCH)/held_for: $(BENCH)/%: tests/bench/%.c $(B)/sim/libcuda.so.1
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_ALL) $(CUDA_CPPFLAGS) $^ -o $@ -ldl
 
-BENCH_BUILT = $(BENCH)/libfloor.so $(BENCH)/pass_through $(if $(NVCC),$(BENCH_LOOPS) $(if $(word 2,$(BENCH_LIBS)),$(BENCH)/libraries))
+BENCH_BUILT = $(BENCH)/libfloor.so $(BENCH)/pass_through $(BENCH)/held_for $(if $(NVCC),$(BENCH_LOOPS) $(if $(word 2,$(BENCH_LIBS)),$(BENCH)/libraries))
 
 .PHONY: bench bench-build
 bench-build: $(BENCH_BUILT)

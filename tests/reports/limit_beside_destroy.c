@@ -1,8 +1,7 @@
-/* One thread lowers the shared memory limit of a function and launches it with more, which must be refused at that
- * call, and is told what it has set; another makes and destroys contexts that have nothing to do with it. */
+/* limit_beside_destroy [ROUNDS]: one thread lowers the shared memory limit of a function and launches it with more,
+ * which must be refused at that call, and is told what it has set; another makes and destroys contexts that have
+ * nothing to do with it. */
 #include "tests/reports/reports.h"
-
-enum { ROUNDS = 10000 };
 
 static atomic_bool ended;
 
@@ -31,8 +30,9 @@ static int limit_of(CUfunction function)
     return limit;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    unsigned long rounds = argc > 1 ? strtoul(argv[1], NULL, 10) : 10000;
     pthread_t thread;
     CUstream stream;
     unsigned late = 0, untrue = 0;
@@ -42,7 +42,7 @@ int main(void)
     CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
     if (pthread_create(&thread, NULL, destroy, NULL) != 0)
         return 98;
-    for (unsigned round = 0; round < ROUNDS; round++) {
+    for (unsigned long round = 0; round < rounds; round++) {
         CHECK(cuFuncSetAttribute(step, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 65536));
         for (unsigned i = 0; i < 3; i++)
             CHECK(launch(step, stream, data, 60000));

@@ -4,7 +4,7 @@
  *   seed=N                       of the random schedule
  *   idle_ms=N                    lazy, random: work starts after so long without a driver call (default 3)
  *   patience=N                   lazy: the N-th not-ready answer of a query starts the work (default 3)
- *   preempt_us=N                 one call in 256 takes up to so much longer, before or after its work, as when its
+ *   preempt_us=N                 one call in 1024 takes up to so much longer, before or after its work, as when its
  *                                thread gets no processor (default 0)
  *   delay_us=N                   random: longest nap before an op, which one in 16 takes (default 200)
  *   queue=N                      ops a stream holds before enqueueing waits (default 1024)

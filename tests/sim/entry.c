@@ -113,10 +113,10 @@ static void preempt(struct sim_call *call)
     static uint64_t calls;
     unsigned long us = sim_config.n_slow ? requested_slowness(call->fn) : 0;
     uint64_t x = sim_config.preempt_us ? sim_dice(calls++) : 1;
-    if (x % 256 == 0 && (x >> 8) % 2)
-        call->nap_us = (x >> 9) % sim_config.preempt_us + 1;
-    else if (x % 256 == 0)
-        us += (x >> 9) % sim_config.preempt_us + 1;
+    if (x % 1024 == 0 && (x >> 10) % 2)
+        call->nap_us = (x >> 11) % sim_config.preempt_us + 1;
+    else if (x % 1024 == 0)
+        us += (x >> 11) % sim_config.preempt_us + 1;
     if (us == 0)
         return;
     sim_unlock();
