@@ -7,6 +7,9 @@
 /* Later devices share the last one's. */
 #define DEVICES_MAX 64
 
+/* Short memory never makes a limit lower than this: a few loops' graphs, which each later shortage frees again. */
+#define LEAST_LIMIT ((size_t)1 << 20)
+
 /* Bytes; limit: 0 until it is needed. */
 static struct {
     _Atomic size_t limit, used;
@@ -183,8 +186,10 @@ bool ag_budget_release(void)
     }
     ag_real.cuThreadExchangeStreamCaptureMode(&mode);
     /* the program needs the memory more, and may need it again */
-    for (unsigned i = 0; i < DEVICES_MAX; i++)
-        if (before[i] > 0)
-            atomic_store(&devices[i].limit, before[i] / 2 + 1);
+    for (unsigned i = 0; i < DEVICES_MAX; i++) {
+        size_t half = before[i] / 2 > LEAST_LIMIT ? before[i] / 2 : LEAST_LIMIT;
+        if (before[i] > 0 && half < atomic_load(&devices[i].limit))
+            atomic_store(&devices[i].limit, half);
+    }
     return used_in_all() < all;
 }

@@ -23,8 +23,8 @@ void ag_budget_used(struct ag_exec *exec);
 /* Frees all graphs of the window, whose context is current. */
 void ag_budget_drop(struct ag_window *window);
 
-/* Frees every executable graph, and allows half of their memory from now on: the program is out of device memory. True
- * when some was freed. No lock held. */
+/* Frees every executable graph, and allows half of their memory from now on, but not less than a mebibyte: the program
+ * is out of device memory. True when some was freed. No lock held. */
 bool ag_budget_release(void);
 
 #endif
