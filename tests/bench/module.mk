@@ -32,10 +32,10 @@ $(BENCH)/libraries: tests/bench/libraries.cu tests/bench/loops.h
 	@mkdir -p $(@D)
 	$(Q)$(NVCC_ALL) -cudart static $< -o $@ -L$(BENCH_LIB_DIR) -lcublas -lcufft -Xlinker -rpath,$(BENCH_LIB_DIR)
 
-$(BENCH)/pass_through $(BENCH)/held_for: $(BENCH)/%: tests/bench/%.c $(B)/sim/libcuda.so.1
+$(BENCH)/pass_through $(BENCH)/held_for: $(BENCH)/%: tests/bench/%.c $(B)/sim/libcuda.so.1 tests/bench/driver_loop.h
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS_ALL) $(CUDA_CPPFLAGS) $^ -o $@ -ldl
+	$(Q)$(CC) $(CFLAGS_ALL) -I. $(CUDA_CPPFLAGS) $(filter-out %.h,$^) -o $@ -ldl
 
 BENCH_BUILT = $(BENCH)/libfloor.so $(BENCH)/pass_through $(BENCH)/held_for $(if $(NVCC),$(BENCH_LOOPS) $(if $(word 2,$(BENCH_LIBS)),$(BENCH)/libraries))
 

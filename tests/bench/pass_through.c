@@ -5,25 +5,13 @@
  * launch, and the median of the ratios of neighbours with its quartiles. Without the shim both ways are the driver's.
  */
 #define _GNU_SOURCE
-#include <cuda.h>
 #include <dlfcn.h>
 #include <link.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
+
+#include "tests/bench/driver_loop.h"
 
 #define LAUNCHES 2000
-#define ROUNDS_MAX 10000
-
-#define CHECK(call)                                                                                                    \
-    do {                                                                                                               \
-        CUresult code_ = (call);                                                                                       \
-        if (code_ != CUDA_SUCCESS) {                                                                                   \
-            fprintf(stderr, "%s: %d\n", #call, (int)code_);                                                            \
-            exit(1);                                                                                                   \
-        }                                                                                                              \
-    } while (0)
 
 typedef CUresult launch_type(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream,
                              void **, void **);
@@ -41,13 +29,6 @@ static void *driver(void)
     return NULL;
 }
 
-static double now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
 static double block(launch_type *launch, CUfunction function, CUstream stream, CUdeviceptr data)
 {
     unsigned value = 1, count = 1;
@@ -61,12 +42,6 @@ static double block(launch_type *launch, CUfunction function, CUstream stream, C
     return (end - begin) / LAUNCHES;
 }
 
-static int by_size(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 int main(int argc, char **argv)
 {
     static double door[ROUNDS_MAX], straight[ROUNDS_MAX], ratio[ROUNDS_MAX];
@@ -75,19 +50,10 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: pass_through KERNELS.ptx [ROUNDS]; ROUNDS from 4 to %d\n", ROUNDS_MAX);
         return 2;
     }
-    CUdevice device;
-    CUcontext context;
-    CUmodule module;
     CUfunction function;
     CUstream stream;
     CUdeviceptr data;
-    CHECK(cuInit(0));
-    CHECK(cuDeviceGet(&device, 0));
-    CHECK(cuDevicePrimaryCtxRetain(&context, device));
-    CHECK(cuCtxSetCurrent(context));
-    CHECK(cuModuleLoad(&module, argv[1]));
-    CHECK(cuModuleGetFunction(&function, module, "step"));
-    CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    open_kernel(argv[1], "step", &function, &stream);
     CHECK(cuMemAlloc(&data, 4096));
     CHECK(cuMemsetD8(data, 0, 4096));
     void *library = driver();

@@ -13,6 +13,13 @@
 #pragma weak cuStreamSynchronize
 #pragma weak cuDriverGetVersion
 
+/* What a call of the function returns, where there is one. */
+#define SHOW(how, function, ...)                                                                                       \
+    do {                                                                                                               \
+        if ((function) != NULL)                                                                                        \
+            printf(how ": %d\n", (int)(function)(__VA_ARGS__));                                                        \
+    } while (0)
+
 static void *in_scope(const char *name)
 {
     void *function = dlsym(RTLD_DEFAULT, name);
@@ -37,22 +44,14 @@ int main(void)
     CUresult (*alloc)(CUdeviceptr *, size_t) = (CUresult(*)(CUdeviceptr *, size_t))in_scope("cuMemAlloc_v2");
     CUresult (*synchronize)(CUstream) = (CUresult(*)(CUstream))in_scope("cuStreamSynchronize");
     CUresult (*ask)(int *) = (CUresult(*)(int *))in_scope("cuDriverGetVersion");
-    if (init != NULL)
-        printf("dlsym cuInit: %d\n", (int)init(0));
-    if (alloc != NULL)
-        printf("dlsym cuMemAlloc_v2: %d\n", (int)alloc(&memory, 64));
-    if (synchronize != NULL)
-        printf("dlsym cuStreamSynchronize: %d\n", (int)synchronize(NULL));
-    if (ask != NULL)
-        printf("dlsym cuDriverGetVersion: %d\n", (int)ask(&version));
-    if (cuInit != NULL)
-        printf("weak cuInit: %d\n", (int)cuInit(0));
-    if (cuMemAlloc_v2 != NULL)
-        printf("weak cuMemAlloc_v2: %d\n", (int)cuMemAlloc_v2(&memory, 64));
-    if (cuStreamSynchronize != NULL)
-        printf("weak cuStreamSynchronize: %d\n", (int)cuStreamSynchronize(NULL));
-    if (cuDriverGetVersion != NULL)
-        printf("weak cuDriverGetVersion: %d\n", (int)cuDriverGetVersion(&version));
+    SHOW("dlsym cuInit", init, 0);
+    SHOW("dlsym cuMemAlloc_v2", alloc, &memory, 64);
+    SHOW("dlsym cuStreamSynchronize", synchronize, NULL);
+    SHOW("dlsym cuDriverGetVersion", ask, &version);
+    SHOW("weak cuInit", cuInit, 0);
+    SHOW("weak cuMemAlloc_v2", cuMemAlloc_v2, &memory, 64);
+    SHOW("weak cuStreamSynchronize", cuStreamSynchronize, NULL);
+    SHOW("weak cuDriverGetVersion", cuDriverGetVersion, &version);
     printf("memory %llu, version %d\n", (unsigned long long)memory, version);
     dl_iterate_phdr(count, &drivers);
     printf("drivers loaded: %d\n", drivers);

@@ -70,26 +70,19 @@ KERNEL(by_value, (struct pair, pair), (unsigned *, data), (unsigned, count))
 }
 
 /* Needs four bytes of dynamic shared memory for each thread of a block. */
-KERNEL(through_shared, (unsigned *, data), (unsigned, value), (unsigned, count))
-{
-    KERNEL_SHARED(unsigned, room);
-    unsigned i = number(), slot = thread_in_block();
-    if (i < count) {
-        room[slot] = data[i];
-        data[i] = room[slot] * 7u + value + shape();
+#define THROUGH_SHARED(name, factor)                                                                                   \
+    KERNEL(name, (unsigned *, data), (unsigned, value), (unsigned, count))                                             \
+    {                                                                                                                  \
+        KERNEL_SHARED(unsigned, room);                                                                                 \
+        unsigned i = number(), slot = thread_in_block();                                                               \
+        if (i < count) {                                                                                               \
+            room[slot] = data[i];                                                                                      \
+            data[i] = room[slot] * factor + value + shape();                                                           \
+        }                                                                                                              \
     }
-}
 
-/* Another function with a limit of its own. */
-KERNEL(through_room, (unsigned *, data), (unsigned, value), (unsigned, count))
-{
-    KERNEL_SHARED(unsigned, room);
-    unsigned i = number(), slot = thread_in_block();
-    if (i < count) {
-        room[slot] = data[i];
-        data[i] = room[slot] * 11u + value + shape();
-    }
-}
+THROUGH_SHARED(through_shared, 7u)
+THROUGH_SHARED(through_room, 11u) /* has a limit of its own */
 
 /* The host polls *flag: sets 1, waits until it changes (at most `limit_ns`), sets 3. */
 KERNEL(turn, (unsigned *, flag), (unsigned long long, limit_ns))

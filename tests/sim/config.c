@@ -2,6 +2,7 @@
 #include "tests/sim/config.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 
 struct sim_config sim_config = {
@@ -60,17 +61,15 @@ static char *read_nth(struct sim_nth *call, char *item)
     return read_number(nth, &call->nth) && read_text(call->function, sizeof(call->function), item) ? more : NULL;
 }
 
-static bool read_failures(char *text)
+static bool read_requests(struct sim_requests *requests, unsigned long most, char *text)
 {
     char *rest = NULL;
     for (char *item = strtok_r(text, ";", &rest); item; item = strtok_r(NULL, ";", &rest)) {
-        struct sim_failure *failure = &sim_config.failures[sim_config.n_failures];
-        unsigned long number;
-        char *code = sim_config.n_failures < SIM_FAILURES_MAX ? read_nth(&failure->call, item) : NULL;
-        if (!code || !read_number(code, &number))
+        size_t n = requests->n;
+        char *number = n < SIM_FAILURES_MAX ? read_nth(&requests->items[n].call, item) : NULL;
+        if (!number || !read_number(number, &requests->items[n].number) || requests->items[n].number > most)
             return false;
-        failure->code = (CUresult)number;
-        sim_config.n_failures++;
+        requests->n++;
     }
     return true;
 }
@@ -84,19 +83,6 @@ static bool read_corruptions(char *text)
         if (!field || !read_text(corruption->field, sizeof(corruption->field), field))
             return false;
         sim_config.n_corruptions++;
-    }
-    return true;
-}
-
-static bool read_slow(char *text)
-{
-    char *rest = NULL;
-    for (char *item = strtok_r(text, ";", &rest); item; item = strtok_r(NULL, ";", &rest)) {
-        struct sim_slowness *slow = &sim_config.slow[sim_config.n_slow];
-        char *us = sim_config.n_slow < SIM_FAILURES_MAX ? read_nth(&slow->call, item) : NULL;
-        if (!us || !read_number(us, &slow->us) || slow->us > 10000000)
-            return false;
-        sim_config.n_slow++;
     }
     return true;
 }
@@ -141,13 +127,13 @@ static bool read_setting(const char *name, char *value)
         return false;
     }
     if (!strcmp(name, "fail"))
-        return read_failures(value);
+        return read_requests(&sim_config.failures, ULONG_MAX, value);
     if (!strcmp(name, "corrupt"))
         return read_corruptions(value);
     if (!strcmp(name, "drain"))
         return read_drains(value);
     if (!strcmp(name, "slow"))
-        return read_slow(value);
+        return read_requests(&sim_config.slow, 10000000, value);
     if (!strcmp(name, "log"))
         return read_text(sim_config.log, sizeof(sim_config.log), value);
     if (!strcmp(name, "report"))

@@ -41,34 +41,31 @@ struct sim_nth {
     bool onwards; /* that call and all later ones */
 };
 
-struct sim_failure {
-    struct sim_nth call;
-    CUresult code;
-};
-
-struct sim_slowness {
-    struct sim_nth call;
-    unsigned long us;
-};
-
 struct sim_corruption {
     struct sim_nth call;
     char field[16];
 };
 
 #define SIM_FAILURES_MAX 16
+
+/* Calls with a number for each: the code they return, or the microseconds that they take longer. */
+struct sim_requests {
+    struct {
+        struct sim_nth call;
+        unsigned long number;
+    } items[SIM_FAILURES_MAX];
+    size_t n;
+};
+
 #define SIM_DRAINS_MAX 16
 
 struct sim_config {
     enum sim_schedule schedule;
     uint64_t seed;
     unsigned long idle_ms, patience, preempt_us, delay_us, queue, devices, driver, memory_mb, graph_kb, deinit;
-    struct sim_failure failures[SIM_FAILURES_MAX];
-    size_t n_failures;
+    struct sim_requests failures, slow;
     struct sim_corruption corruptions[SIM_FAILURES_MAX];
     size_t n_corruptions;
-    struct sim_slowness slow[SIM_FAILURES_MAX];
-    size_t n_slow;
     char drains[SIM_DRAINS_MAX][64];
     size_t n_drains;
     char log[512], report[512];

@@ -61,14 +61,14 @@ static bool is_nth(const struct sim_nth *call, enum sim_fn fn, unsigned long *se
     return same_name(call->function, fn) && (++*seen == call->nth || (call->onwards && *seen > call->nth));
 }
 
-static CUresult requested_failure(enum sim_fn fn)
+/* The number that is asked for with this call, 0 for none. seen: how often each of the list was called. */
+static unsigned long requested(const struct sim_requests *requests, enum sim_fn fn, unsigned long *seen)
 {
-    static unsigned long seen[SIM_FAILURES_MAX];
-    CUresult code = CUDA_SUCCESS;
-    for (size_t i = 0; i < sim_config.n_failures; i++)
-        if (is_nth(&sim_config.failures[i].call, fn, &seen[i]))
-            code = sim_config.failures[i].code;
-    return code;
+    unsigned long number = 0;
+    for (size_t i = 0; i < requests->n; i++)
+        if (is_nth(&requests->items[i].call, fn, &seen[i]))
+            number = requests->items[i].number;
+    return number;
 }
 
 /* What a real driver answers from then on, once some call answered it. */
@@ -91,16 +91,6 @@ static const char *requested_corruption(enum sim_fn fn)
     return field;
 }
 
-static unsigned long requested_slowness(enum sim_fn fn)
-{
-    static unsigned long seen[SIM_FAILURES_MAX];
-    unsigned long us = 0;
-    for (size_t i = 0; i < sim_config.n_slow; i++)
-        if (is_nth(&sim_config.slow[i].call, fn, &seen[i]))
-            us = sim_config.slow[i].us;
-    return us;
-}
-
 static void nap(unsigned long us)
 {
     struct timespec time = {.tv_sec = (time_t)(us / 1000000), .tv_nsec = (long)(us % 1000000) * 1000};
@@ -111,7 +101,8 @@ static void nap(unsigned long us)
 static void preempt(struct sim_call *call)
 {
     static uint64_t calls;
-    unsigned long us = sim_config.n_slow ? requested_slowness(call->fn) : 0;
+    static unsigned long seen[SIM_FAILURES_MAX];
+    unsigned long us = requested(&sim_config.slow, call->fn, seen);
     uint64_t x = sim_config.preempt_us ? sim_dice(calls++) : 1;
     if (x % 1024 == 0 && (x >> 10) % 2)
         call->nap_us = (x >> 11) % sim_config.preempt_us + 1;
@@ -135,6 +126,7 @@ static void requested_drain(enum sim_fn fn)
 static CUresult enter(struct sim_call *call)
 {
     static int threads;
+    static unsigned long seen[SIM_FAILURES_MAX];
     /* The lock's state is unknown in a forked child, so this test comes before it. */
     if (sim_state.forked && rules[call->fn] != ALWAYS)
         return CUDA_ERROR_NOT_INITIALIZED;
@@ -145,7 +137,7 @@ static CUresult enter(struct sim_call *call)
     pthread_mutex_lock(&sim_lock);
     call->locked = true;
     sim_config_load();
-    if (sim_config.n_slow || sim_config.preempt_us)
+    if (sim_config.slow.n || sim_config.preempt_us)
         preempt(call);
     if (!sim_self.number)
         sim_self.number = ++threads;
@@ -157,7 +149,7 @@ static CUresult enter(struct sim_call *call)
     sim_calls[call->fn]++;
     sim_cost_call(call->fn);
     sim_sched_touch();
-    CUresult code = requested_failure(call->fn);
+    CUresult code = (CUresult)requested(&sim_config.failures, call->fn, seen);
     if (code) {
         struct sim_ctx *ctx = rules[call->fn] == NEEDS_ALL && is_sticky(code) ? sim_ctx_peek() : NULL;
         if (ctx)

@@ -10,9 +10,22 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* The poisoned context is still current, and of use again once it was reset. */
+static void recover(CUcontext ctx)
+{
+    CUcontext now;
+    CUdeviceptr p;
+    OK(cuCtxGetCurrent(&now));
+    EXPECT(now == ctx);
+    OK(cuDevicePrimaryCtxReset(0));
+    OK(cuDevicePrimaryCtxRetain(&ctx, 0));
+    OK(cuCtxSetCurrent(ctx));
+    OK(cuMemAlloc(&p, 4));
+}
+
 static void sticky(void)
 {
-    CUcontext ctx = tap_context(), now;
+    CUcontext ctx = tap_context();
     int code = CUDA_ERROR_ILLEGAL_ADDRESS;
     void *args[] = {&code};
     CUdeviceptr data = tap_words(1), p;
@@ -25,12 +38,7 @@ static void sticky(void)
     FAILS(CUDA_ERROR_ILLEGAL_ADDRESS, cuMemAlloc(&p, 4));
     FAILS(CUDA_ERROR_ILLEGAL_ADDRESS, tap_launch(step, NULL, step_args));
     FAILS(CUDA_ERROR_ILLEGAL_ADDRESS, cuStreamQuery(NULL));
-    OK(cuCtxGetCurrent(&now));
-    EXPECT(now == ctx);
-    OK(cuDevicePrimaryCtxReset(0));
-    OK(cuDevicePrimaryCtxRetain(&ctx, 0));
-    OK(cuCtxSetCurrent(ctx));
-    OK(cuMemAlloc(&p, 4));
+    recover(ctx);
 }
 
 static void failures_on_request(void)
@@ -53,7 +61,7 @@ static void failures_on_request(void)
 static void sticky_on_request(void)
 {
     CUdeviceptr p;
-    CUcontext ctx = tap_context(), now;
+    CUcontext ctx = tap_context();
     CUdevice device;
     CUstream stream;
     FAILS(CUDA_ERROR_ILLEGAL_ADDRESS, cuCtxGetDevice(&device));
@@ -61,12 +69,7 @@ static void sticky_on_request(void)
     FAILS(CUDA_ERROR_LAUNCH_FAILED, cuStreamCreate(&stream, 0));
     FAILS(CUDA_ERROR_LAUNCH_FAILED, cuMemAlloc(&p, 4));
     FAILS(CUDA_ERROR_LAUNCH_FAILED, cuCtxSynchronize());
-    OK(cuCtxGetCurrent(&now));
-    EXPECT(now == ctx);
-    OK(cuDevicePrimaryCtxReset(0));
-    OK(cuDevicePrimaryCtxRetain(&ctx, 0));
-    OK(cuCtxSetCurrent(ctx));
-    OK(cuMemAlloc(&p, 4));
+    recover(ctx);
 }
 
 static void *call_slow(void *unused)
